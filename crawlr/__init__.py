@@ -1,0 +1,39 @@
+"""crawlr maps web sites: fetcher threads, parser processes, one coordinator, nothing lost.
+
+`crawlr.crawl(seeds, **options)` runs a crawl. Everything is imported on first use, so that parser processes start fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from crawlr.api import CrawlResult as CrawlResult
+    from crawlr.api import crawl as crawl
+    from crawlr.errors import CrawlrError as CrawlrError
+    from crawlr.errors import MachineError as MachineError
+    from crawlr.errors import OptionsError as OptionsError
+    from crawlr.errors import StateError as StateError
+    from crawlr.records import PageRecord as PageRecord
+
+_HOMES = {
+    "crawl": "crawlr.api",
+    "CrawlResult": "crawlr.api",
+    "CrawlrError": "crawlr.errors",
+    "MachineError": "crawlr.errors",
+    "OptionsError": "crawlr.errors",
+    "StateError": "crawlr.errors",
+    "PageRecord": "crawlr.records",
+}
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # names are strings
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'crawlr' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(home), name)

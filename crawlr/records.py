@@ -1,0 +1,240 @@
+"""Every value that crosses a thread, process or disk border: who makes it and who reads it stands beside each.
+
+From: the stage named at each class. To: the stage named at each class. Standard library only, no I/O; read by all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = [
+    "FetchFailure",
+    "FetchTask",
+    "FetchTiming",
+    "FetchedPage",
+    "Link",
+    "Outcome",
+    "PageRecord",
+    "ParseTiming",
+    "ParsedPage",
+    "RawBody",
+    "SkipReason",
+    "StopReason",
+    "StopRequested",
+    "TaskKind",
+    "UnvisitedReason",
+]
+
+
+class Outcome(StrEnum):
+    """How a requested URL ended; exactly one a page."""
+
+    OK = "ok"
+    REDIRECT = "redirect"
+    HTTP_ERROR = "http_error"
+    DNS_ERROR = "dns_error"
+    REFUSED = "refused"
+    RESET = "reset"
+    EMPTY_REPLY = "empty_reply"
+    CONNECT_TIMEOUT = "connect_timeout"
+    READ_TIMEOUT = "read_timeout"
+    TOTAL_TIMEOUT = "total_timeout"
+    TLS_ERROR = "tls_error"
+    PROTOCOL_ERROR = "protocol_error"
+    DECODE_ERROR = "decode_error"
+    TRUNCATED = "truncated"
+    TOO_LARGE = "too_large"
+    NOT_HTML = "not_html"
+    PARSE_TRUNCATED = "parse_truncated"
+    PARSE_TIMEOUT = "parse_timeout"
+    PARSE_MEMORY = "parse_memory"
+    PARSER_CRASH = "parser_crash"
+    BAD_REDIRECT = "bad_redirect"
+    REDIRECT_LOOP = "redirect_loop"
+    BLOCKED_ADDRESS = "blocked_address"
+
+
+class SkipReason(StrEnum):
+    """Which rule forbade the request of a URL in scope."""
+
+    ROBOTS_DISALLOWED = "robots_disallowed"
+    ROBOTS_UNREACHABLE = "robots_unreachable"
+    NOFOLLOW = "nofollow"
+    BLOCKED_ADDRESS = "blocked_address"
+    URL_TOO_LONG = "url_too_long"
+    TRAP = "trap"
+
+
+class UnvisitedReason(StrEnum):
+    """Which bound came before the request of a URL in scope."""
+
+    DEPTH_LIMIT = "depth_limit"
+    PAGE_BUDGET = "page_budget"
+    TIME_BUDGET = "time_budget"
+    INTERRUPTED = "interrupted"
+
+
+class StopReason(StrEnum):
+    """Why the crawl ended."""
+
+    FINISHED = "finished"
+    PAGE_BUDGET = "page_budget"
+    TIME_BUDGET = "time_budget"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+class TaskKind(StrEnum):
+    """What a request is for."""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+    SITEMAP = "sitemap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTask:
+    """One HTTP exchange to perform. Made by the coordinator, read by a fetch thread.
+
+    `id` is the URL's id for a page, and a number of the coordinator's own for robots.txt and sitemaps.
+    """
+
+    id: int
+    url: str
+    kind: TaskKind
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTiming:
+    """Where the time of one exchange went, in seconds. Made by the fetcher, read by stats."""
+
+    connect: float = 0.0
+    first_byte: float = 0.0
+    body: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.connect + self.first_byte + self.body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedPage:
+    """An answer with a status. Made by a Fetcher in a fetch thread, read by the coordinator.
+
+    `body` is as received, after transfer coding and before content coding; empty when it was not wanted (redirects,
+    errors, types that are not HTML). `fault` is what went wrong after the status, None when nothing did: total_timeout,
+    read_timeout, reset, too_large, truncated or protocol_error. `location` is the raw value, None when there is no such header.
+    Header values are text by Latin-1, so that `.encode("latin-1")` gives the bytes back.
+    """
+
+    status: int
+    body: bytes = b""
+    content_type: str | None = None
+    content_encoding: str | None = None
+    location: bytes | None = None
+    retry_after: str | None = None
+    x_robots_tag: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    last_modified: str | None = None
+    is_wanted: bool = True
+    """False: the type says that the body is not HTML, so it was not read."""
+    fault: Outcome | None = None
+    error: str | None = None
+    wire_bytes: int = 0
+    timing: FetchTiming = field(default_factory=FetchTiming)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchFailure:
+    """An exchange without a status. Made by a Fetcher in a fetch thread, read by the coordinator.
+
+    `is_local`: a fault of this machine (no descriptors, no memory): never the page's, the URL goes back to the queue.
+    """
+
+    outcome: Outcome
+    error: str
+    is_local: bool = False
+    timing: FetchTiming = field(default_factory=FetchTiming)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawBody:
+    """A body to be parsed, as received. Made by the coordinator, read by a parse process."""
+
+    id: int
+    url: str
+    kind: TaskKind
+    body: bytes
+    content_type: str | None
+    content_encoding: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One link of a document, in document order. Made by parse.document, read by parse.worker and users."""
+
+    url: str
+    """Absolute http(s) address as the page gave it, by the URL standard, without fragment and userinfo."""
+    kind: str
+    """`a area iframe frame refresh link img script` and others; the element, or `refresh`."""
+    nofollow: bool = False
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedPage:
+    """What a document alone says. Made by parse.parse_html, read by users (parse.worker sends the same facts flat)."""
+
+    links: tuple[Link, ...]
+    base_url: str
+    title: str | None
+    encoding: str
+    canonical: str | None
+    robots: tuple[str, ...]
+    """Directives of robots meta elements that apply to the agent: lower case, sorted, `none` as both of its parts."""
+    truncated: bool = False
+    """The parser gave up before the end; the links after that point were found by a scanner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseTiming:
+    """Where the time of one page in a parse process went, in seconds. Made by parse.worker, read by stats."""
+
+    decode: float = 0.0
+    parse: float = 0.0
+    resolve: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRecord:
+    """The final answer of one requested URL, as sitemap.json lists it. Made by the coordinator, read by sinks and on_page."""
+
+    id: int
+    url: str
+    depth: int
+    parent: int | None
+    status: int | None
+    outcome: Outcome
+    error: str | None = None
+    links: int = 0
+    millis: int = 0
+    bytes: int = 0
+    content_type: str | None = None
+    encoding: str | None = None
+    title: str | None = None
+    canonical: str | None = None
+    robots: tuple[str, ...] = ()
+    root: int = 0
+    redirect_to: int | None = None
+    redirect_url: str | None = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested:
+    """The wish to end the crawl early. Made by a signal handler or `stop=`, read by the coordinator from its mailbox."""
+
+    reason: StopReason
+    signal: int | None = None

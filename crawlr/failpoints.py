@@ -1,7 +1,7 @@
 """Places where a test may have this process die, as a kill -9 at that very moment would.
 
-From: the environment variable CRAWLR_FAILPOINT=name:n, read once at import. To: SIGKILL for this process at the n-th call of
-`hit(name)`. Any thread of the main process; nothing at all happens while the variable is unset.
+From: the environment variable CRAWLR_FAILPOINT=name:n, read once at import. To: SIGKILL for this process at the n-th
+call of `hit(name)`. Any thread of the main process; nothing at all happens while the variable is unset.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = frozenset(
 
 
 def _armed(spec: str) -> tuple[str, int]:
-    """The place and the call at which to die. Raises ValueError for a place that does not exist, so no test passes unharmed."""
+    """The place and the call at which to die. Raises ValueError for a place that does not exist: no test passes unharmed."""
     name, _, number = spec.partition(":")
     if name not in NAMES or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise ValueError(

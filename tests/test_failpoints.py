@@ -9,7 +9,13 @@ import sys
 
 import pytest
 
-CALLS = "from crawlr.failpoints import hit\nfor _ in range(5):\n    hit('before_commit'); hit('after_answer'); print('alive', flush=True)"
+CALLS = """
+from crawlr.failpoints import hit
+for _ in range(5):
+    hit("before_commit")
+    hit("after_answer")
+    print("alive", flush=True)
+"""
 
 
 def run(spec: str | None) -> subprocess.CompletedProcess[str]:
@@ -26,7 +32,7 @@ def test_a_place_that_is_not_armed_or_not_reached_often_enough_does_nothing(spec
     """Without the variable, with another place, or with too high a number the process lives on."""
     ended = run(spec)
 
-    assert (0, 5, "") == (ended.returncode, ended.stdout.count("alive"), ended.stderr)
+    assert (ended.returncode, ended.stdout.count("alive"), ended.stderr) == (0, 5, "")
 
 
 @pytest.mark.parametrize(("spec", "rounds"), [("before_commit:1", 0), ("after_answer:1", 0), ("before_commit:3", 2)])

@@ -26,7 +26,7 @@ NAMES = frozenset(
 
 
 def _armed(spec: str) -> tuple[str, int]:
-    """The place and the call at which to die. Raises ValueError for an unknown place, so that no test passes unharmed."""
+    """The place and the call at which to die. ValueError for an unknown place, so that no test passes unharmed."""
     name, _, number = spec.partition(":")
     if name not in NAMES or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise ValueError(

@@ -1,6 +1,6 @@
 """What a crawl tells whoever watches it: the calls, and the two values that travel in them.
 
-From: the coordinator and api.run, always in the main thread. To: progress.Screen (the terminal) or nobody (SilentReporter).
+From: the coordinator and api.run, always in the main thread. To: progress.Screen (the terminal), or nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Reporter", "SilentReporter", "Status", "Summary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The crawl at one moment. Made by the coordinator, read by the bar. All counts are of this crawl over all its runs."""
+    """The crawl at one moment, counted over all its runs. Made by the coordinator, read by the bar."""
 
     pages: int
     queued: int
@@ -83,7 +83,7 @@ class Reporter(Protocol):
         """
 
     def notice(self, text: str) -> None:
-        """Something a person should know, said once: a Crawl-delay that was cut, a seed that moved, a parser restarted."""
+        """Something a person should know, said once: a Crawl-delay that was cut, a seed that moved."""
 
     def cancelling(self, fetches: int) -> None:
         """The crawl is being interrupted; so many requests under way are cut off."""

@@ -1,4 +1,4 @@
-"""Makes text that came from the web safe to print: no control character of a page ever reaches a terminal or a log line.
+"""Makes text that came from the web safe to print: no control character of a page reaches a terminal or a log line.
 
 From: URLs, titles, headers and error texts of pages. To: progress (screen) and log lines. Pure; any thread.
 """
@@ -15,7 +15,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u
 
 
 def scrub(text: str, *, limit: int = 200) -> str:
-    r"""The text with each unsafe character as `\xNN` or `\uNNNN`, at most `limit` characters; a cut ends in an ellipsis."""
+    r"""The text with unsafe characters as `\xNN` or `\uNNNN`, at most `limit` characters; a cut ends in an ellipsis."""
     safe = _UNSAFE.sub(_escape, text[: limit + 1])
     if len(safe) > limit:
         safe = safe[: limit - 1] + "…"

@@ -1,25 +1,33 @@
 """Every option of a crawl with its default, checked once: nothing behind this module meets a bad value.
 
-From: cli or crawlr.crawl(). To: everything. Pure.
+From: cli or crawlr.crawl(), by Options.make. To: everything. Looks at files that options name, changes nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "Options"]
+from crawlr import __version__, option_values
+from crawlr.errors import OptionsError
+from crawlr.option_values import DAY, KIB, LINK_KINDS, MIB, Reader
 
-KIB = 1024
-MIB = 1024 * KIB
+__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted"]
+
+PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
+_MASK = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The effective values of one crawl. Durations in seconds, sizes in bytes, None = no limit."""
 
-    seeds: tuple[str, ...] = ()
-    """As the user gave them; resolved by the coordinator."""
+    seeds: tuple[str, ...] = field(default=(), repr=False)
+    """With a scheme, else as the user gave them; resolved by the coordinator. Not in the repr: may hold a password."""
     depth: int | None = None
     max_pages: int | None = None
     max_time: float | None = None
@@ -28,20 +36,20 @@ class Options:
     exclude: tuple[str, ...] = ()
     concurrency: int = 20
     per_host: int | None = None
+    """None: as concurrency (make puts the number)."""
     rps: float = 5.0
     robots: bool = True
     max_crawl_delay: float = 30.0
-    user_agent: str = ""
-    """Empty: crawlr/VERSION with its address."""
+    user_agent: str = f"crawlr/{__version__} (+{PROJECT_URL})"
     timeout: float = 30.0
     connect_timeout: float = 5.0
     retries: int = 2
     max_redirects: int = 10
     max_body: int = 32 * MIB
-    header: tuple[tuple[str, str], ...] = ()
-    cookie: str | None = None
-    auth: str | None = None
-    proxy: str | None = None
+    header: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cookie: str | None = field(default=None, repr=False)
+    auth: str | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
     """A proxy's URL, or "env"."""
     insecure: bool = False
     ca_bundle: str | None = None
@@ -56,10 +64,237 @@ class Options:
     parser: str = "lxml"
     follow: tuple[str, ...] = DEFAULT_FOLLOW
     nofollow: str | None = None
-    """page, all or ignore; None: page, or ignore without robots."""
+    """page, all or ignore; None: page, or ignore without robots (make puts the word)."""
     edges: str = "in-scope"
     out: str | None = "sitemap.json"
     """A path, "-" for stdout, None for no file (crawlr.crawl)."""
     resume: bool = False
     fresh: bool = False
     stats: str | None = None
+
+    @property
+    def agent(self) -> str:
+        """The product token of the user agent: the name by which robots.txt and robots meta elements know us."""
+        return re.split(r"[/\s]", self.user_agent, maxsplit=1)[0]
+
+    @classmethod
+    def make(cls, seeds: str | Iterable[str] = (), **values: object) -> Options:
+        """The checked options: seeds, and options as on the command line in snake_case, typed or as that text.
+
+        `no_robots`, `same_host` and `input_file` are understood as the command line's switches are. None stands for the
+        default, for no file with `out`. Raises OptionsError, which names the option, the value and what is accepted.
+        """
+        read: dict[str, Any] = {}
+        for name, given in values.items():
+            if name not in _RULES:
+                raise OptionsError(_unknown(name))
+            if given is not None:
+                read[name] = _read(name, given)
+            elif name == "out":
+                read[name] = None
+        if read.pop("no_robots", False):
+            read["robots"] = False
+        if read.pop("same_host", False):
+            read["scope"] = "host"
+        read["seeds"] = _seeds(seeds, read.pop("input_file", ()))
+        options = cls(**read)
+        _check_together(options)
+        if options.per_host is None:
+            read["per_host"] = options.concurrency
+        if options.nofollow is None:
+            read["nofollow"] = "page" if options.robots else "ignore"
+        return cls(**read)
+
+    def effective(self) -> dict[str, object]:
+        """Every value but the seeds, ready for JSON, secrets masked: `options` of sitemap.json."""
+        shown: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        del shown["seeds"]
+        shown["header"] = [f"{name}: {_MASK}" for name, _ in self.header]
+        shown["cookie"] = self.cookie and _MASK
+        shown["auth"] = self.auth and _MASK
+        shown["proxy"] = self.proxy and re.sub(r"(?<=://)[^/?#]*@", f"{_MASK}@", self.proxy)
+        shown["parse_procs"] = self.parse_procs or "auto"
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}
+
+
+class _Rule(NamedTuple):
+    accepted: str
+    read: Reader
+
+
+_COUNT = _Rule("a whole number, 0 or more", option_values.whole(0))
+_AT_LEAST_1 = _Rule("a whole number, 1 or more", option_values.whole(1))
+_DURATION_FORMS = "a duration such as 10, 10s, 500ms, 2m or 1h"
+_WAIT = _Rule(f"{_DURATION_FORMS}, up to 24h", option_values.duration(longest=DAY))
+_SIZE = _Rule("a size in bytes, such as 65536, 512K, 32MiB or 1G", option_values.size)
+_SWITCH = _Rule("True or False", option_values.flag)
+_PATH = _Rule("a path", option_values.text)
+_PATTERNS = _Rule("a Python regular expression", option_values.patterns)
+
+
+def _one_of(*words: str) -> _Rule:
+    return _Rule(f"{', '.join(words[:-1])} or {words[-1]}", option_values.choice(*words))
+
+
+def _parse_procs(given: object) -> int | None:
+    return None if given == "auto" else option_values.whole(1, 256)(given)  # type: ignore[return-value]  # whole reads int
+
+
+_RULES = {
+    "depth": _COUNT,
+    "max_pages": _AT_LEAST_1,
+    "max_time": _Rule(_DURATION_FORMS, option_values.duration(longest=10_000 * DAY)),
+    "scope": _one_of("host", "domain", "prefix", "any"),
+    "same_host": _SWITCH,
+    "include": _PATTERNS,
+    "exclude": _PATTERNS,
+    "concurrency": _Rule("a whole number from 1 to 10,000", option_values.whole(1, 10_000)),
+    "per_host": _AT_LEAST_1,
+    "rps": _Rule("requests per second, such as 5 or 0.5; 0 = no limit", option_values.number(least=1e-4, most=1e6)),
+    "robots": _SWITCH,
+    "no_robots": _SWITCH,
+    "max_crawl_delay": _Rule(f"{_DURATION_FORMS}, up to 24h", option_values.duration(longest=DAY, zero=True)),
+    "user_agent": _Rule("a text that begins with the name for robots.txt, such as mybot/1.0", option_values.user_agent),
+    "timeout": _WAIT,
+    "connect_timeout": _WAIT,
+    "retries": _COUNT,
+    "max_redirects": _COUNT,
+    "max_body": _SIZE,
+    "header": _Rule("'Name: value'", option_values.headers),
+    "cookie": _Rule("'name=value; name2=value2'", option_values.cookie),
+    "auth": _Rule("USER:PASS, or @FILE with that on its first line", option_values.auth),
+    "proxy": _Rule("the URL of an http, https, socks4 or socks5 proxy, or env", option_values.proxy),
+    "insecure": _SWITCH,
+    "ca_bundle": _Rule("a file of certificates in PEM form", option_values.ca_bundle),
+    "sitemaps": _SWITCH,
+    "keep_params": _SWITCH,
+    "ignore_param": _Rule("the name of a query parameter", option_values.names),
+    "parse_procs": _Rule("auto, or a whole number from 1 to 256", _parse_procs),
+    "parse_timeout": _WAIT,
+    "parse_memory": _SIZE,
+    "fetcher": _one_of("urllib3", "curl"),
+    "parser": _one_of("lxml", "lexbor"),
+    "follow": _Rule(f"some of {','.join(LINK_KINDS)}", option_values.kinds),
+    "nofollow": _one_of("page", "all", "ignore"),
+    "edges": _one_of("in-scope", "all"),
+    "input_file": _Rule("a file of URLs, one a line, or - for standard input", option_values.names),
+    "out": _Rule("a file in a folder that exists, or - for standard output", option_values.text),
+    "resume": _SWITCH,
+    "fresh": _SWITCH,
+    "stats": _Rule("a file in a folder that exists", option_values.text),
+}
+_SEED = _Rule("the address of an http or https page, such as https://example.com", option_values.seed)
+_EXTRAS = {
+    # value of --fetcher or --parser: (module it needs, extra that brings it)
+    "curl": ("pycurl", "fast"),
+    "lexbor": ("selectolax", "fast"),
+}
+
+
+def accepted(name: str) -> str:
+    """What the option of that name (snake_case) accepts, in a few words, for error messages."""
+    return _RULES[name].accepted
+
+
+def _read(name: str, given: object) -> object:
+    if name == "auth" and isinstance(given, str) and given.startswith("@"):
+        return _auth_in(given)
+    try:
+        return _RULES[name].read(given)
+    except ValueError as error:
+        raise _refusal(name, given, str(error)) from error
+
+
+def _auth_in(given: str) -> object:
+    """The secret in a file. Its content is not shown, whatever is wrong with it."""
+    try:
+        return option_values.auth(option_values.secret_in(given[1:]))
+    except OSError as error:
+        raise _refusal("auth", given, error.strerror or str(error)) from error
+    except ValueError as error:
+        raise _refusal("auth", given, "its first line is not USER:PASS") from error
+
+
+def _seeds(given: object, files: tuple[str, ...]) -> tuple[str, ...]:
+    listed: list[object] = []
+    for path in files:
+        try:
+            listed += option_values.seeds_in(path)
+        except OSError as error:
+            raise _refusal("input_file", path, error.strerror or str(error)) from error
+        except UnicodeDecodeError as error:
+            raise _refusal("input_file", path, "it is not UTF-8 text") from error
+    if not isinstance(given, Iterable):
+        raise _refusal("URL", given, "", _SEED)
+    found = []
+    for each in [*([given] if isinstance(given, str) else given), *listed]:
+        try:
+            found.append(option_values.seed(each))
+        except ValueError as error:
+            raise _refusal("URL", each, str(error), _SEED) from error
+    return tuple(found)
+
+
+def _check_together(options: Options) -> None:
+    """Refuses values that are good alone and cannot work together, or not on this machine."""
+    if options.resume and options.fresh:
+        raise OptionsError("--resume and --fresh exclude each other: go on from the kept state, or throw it away")
+    if options.resume and options.out in (None, "-"):
+        raise OptionsError("--resume: a state is kept only beside a file; accepted with --out FILE")
+    if not options.seeds and not options.resume:
+        raise OptionsError(f"URL: none is given; accepted: {_SEED.accepted}, or --input-file FILE")
+    if options.insecure and options.ca_bundle is not None:
+        raise OptionsError("--insecure and --ca-bundle exclude each other: verify nothing, or by that file")
+    if options.stats == "-":
+        raise _refusal("stats", "-", "standard output has the page lines")
+    if options.stats is not None and options.out is not None and _is_same(options.stats, options.out):
+        raise OptionsError(f"--stats: {options.stats!r} is the file of --out too; accepted: another file")
+    sent = {name.lower() for name, _ in options.header}
+    for name, secret in (("cookie", options.cookie), ("auth", options.auth)):
+        header = "cookie" if name == "cookie" else "authorization"
+        if secret is not None and header in sent:
+            raise OptionsError(f"--{name} and --header {header!r} say the same thing twice; accepted: one of them")
+    for name, path in (("out", options.out), ("stats", options.stats)):
+        _check_writable(name, path)
+    _check_installed(options)
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.abspath(path) == os.path.abspath(other)
+
+
+def _check_writable(name: str, path: str | None) -> None:
+    if path is None or (path == "-" and name == "out"):
+        return
+    folder = os.path.dirname(path) or os.curdir
+    if os.path.isdir(path):
+        raise _refusal(name, path, "it is a folder")
+    if not os.path.isdir(folder):
+        raise _refusal(name, path, f"there is no folder {folder!r}")
+
+
+def _check_installed(options: Options) -> None:
+    needed = [(name, *_EXTRAS[name]) for name in (options.fetcher, options.parser) if name in _EXTRAS]
+    if options.proxy is not None and options.proxy.startswith("socks") and options.fetcher == "urllib3":
+        needed.append((options.proxy.partition(":")[0], "socks", "socks"))
+    for value, module, extra in needed:
+        from importlib.util import find_spec
+
+        if find_spec(module) is None:
+            option = {options.fetcher: "--fetcher", options.parser: "--parser"}.get(value, "--proxy")
+            raise OptionsError(f"{option}: {value!r} needs a package that is missing: pip install 'crawlr[{extra}]'")
+
+
+def _refusal(name: str, given: object, why: str, rule: _Rule | None = None) -> OptionsError:
+    rule = rule or _RULES[name]
+    option = name if name == "URL" else f"--{name.replace('_', '-')}"
+    shown = re.sub(r"(?<=://)[^/?#]*@", f"{_MASK}@", repr(given))
+    shown = shown if len(shown) <= 120 else shown[:119] + "…"
+    return OptionsError(f"{option}: {shown} is not accepted{f' ({why})' if why else ''}; accepted: {rule.accepted}")
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, _RULES, n=1)
+    return f"{name}: there is no such option" + (f"; did you mean {near[0]}?" if near else "")

@@ -1,0 +1,59 @@
+"""stopping.catch: one message for the first signal, the end for the second, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from crawlr.records import StopReason, StopRequested
+from crawlr.stopping import catch
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_first_signal_is_one_message(number: signal.Signals) -> None:
+    """A signal wakes whoever waits at the mailbox with one StopRequested that names it."""
+    mailbox: queue.SimpleQueue[StopRequested] = queue.SimpleQueue()
+    with catch(mailbox.put):
+        os.kill(os.getpid(), number)
+        received = mailbox.get(timeout=10)
+
+    assert received == StopRequested(reason=StopReason.INTERRUPTED, signal=number)
+    assert mailbox.empty()
+
+
+def test_handlers_are_put_back_even_after_an_error() -> None:
+    """A program that calls the library keeps its own handlers."""
+    before = [signal.getsignal(number) for number in SIGNALS]
+    during = []
+
+    def fail() -> None:
+        with catch(lambda message: None):
+            during.extend(signal.getsignal(number) for number in SIGNALS)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
+
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert all(now is not old for now, old in zip(during, before, strict=True))
+
+
+@pytest.mark.parametrize(("first", "second"), [(s, t) for s in SIGNALS for t in SIGNALS])
+def test_second_signal_forces_the_end(first: signal.Signals, second: signal.Signals) -> None:
+    """A program that does not end by itself is ended by the second signal, with the status a shell expects."""
+    code = (
+        "import os, queue; from crawlr.stopping import catch\n"
+        "box = queue.SimpleQueue()\n"
+        f"with catch(box.put):\n    os.kill(os.getpid(), {first:d}); box.get(timeout=10)\n"
+        f"    os.kill(os.getpid(), {second:d}); box.get(timeout=10)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + second, b"", b"forced\n")

@@ -1,0 +1,1 @@
+"""Servers on loopback that tests crawl: `local` in the test's own process, `misbehaving` and `graph` in their own."""

@@ -20,10 +20,12 @@ __all__ = [
     "ParsedPage",
     "RawBody",
     "SkipReason",
+    "SkippedRecord",
     "StopReason",
     "StopRequested",
     "TaskKind",
     "UnvisitedReason",
+    "UnvisitedRecord",
 ]
 
 
@@ -230,6 +232,29 @@ class PageRecord:
     redirect_to: int | None = None
     redirect_url: str | None = None
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedRecord:
+    """A URL in scope that a rule forbade to request. Made by crawlr.view, read by sinks."""
+
+    id: int
+    url: str
+    depth: int
+    parent: int | None
+    reason: SkipReason
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnvisitedRecord:
+    """A URL in scope that a bound kept from being requested. Made by crawlr.view, read by sinks."""
+
+    id: int
+    url: str
+    depth: int
+    parent: int | None
+    reason: UnvisitedReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,379 @@
+"""What is to be requested next, and when: queues per origin, lowest depth first, behind a clock per host.
+
+From: the coordinator (known URLs, answers, robots verdicts). To: the coordinator (the next take). Pure: `now` comes in
+(monotonic seconds), no I/O, main thread. All waiting of a crawl is here: rates, Crawl-delay, Retry-After and
+back-off are ready-at times in two heaps.
+
+Invariants (asserted in tests/test_frontier.py for any sequence of calls):
+- a URL is WAITING exactly while `take` will return it one day, and IN_FLIGHT from `take` to `settle` or `retry`;
+- `waiting` counts the WAITING, `in_flight` the IN_FLIGHT; one URL is never in flight twice;
+- a host has at most `limit` takes out, and two takes of it are at least `interval` apart;
+- of one origin, a take has the lowest depth among those that wait there (retries come first).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice
+
+from crawlr.known import KnownUrls, State
+
+__all__ = ["Frontier", "Gate", "Host", "Origin", "Take"]
+
+
+@dataclass(slots=True)
+class Host:
+    """The clock of one host (host and port; http and https on their default ports are one).
+
+    `next_at` is when its next request may start; a take moves it on by `interval` seconds.
+    """
+
+    name: str
+    interval: float
+    limit: int
+    next_at: float = 0.0
+    in_flight: int = 0
+    origins: list[Origin] = field(default_factory=list)
+    is_queued: bool = False
+    """Stands in the heap of hosts."""
+    requests: int = 0
+    held_for: float = 0.0
+    """Seconds that Retry-After held this host."""
+
+
+class Gate:
+    """What an origin's robots.txt lets through."""
+
+    UNKNOWN = 0
+    """Not asked yet: the first thing to take of this origin is its robots.txt."""
+    ASKED = 1
+    """Its pages wait until the answer is there."""
+    OPEN = 2
+    CLOSED = 3
+    """The coordinator decides for all of its URLs without a request (dead, or robots.txt unreachable)."""
+
+
+@dataclass(slots=True)
+class Origin:
+    """The queue of one origin (scheme, host, port).
+
+    `levels` holds ids by depth: filled by `add`, emptied by `take`. An id may stand in several levels after its
+    depth fell: it counts where its depth is; elsewhere it is passed over. `errands` are negative numbers of the
+    coordinator (robots.txt, sitemaps); `free` errands pass a closed gate (robots.txt itself).
+    """
+
+    number: int
+    name: str
+    host: Host
+    gate: int
+    levels: dict[int, deque[int]] = field(default_factory=dict)
+    again: deque[int] = field(default_factory=deque)
+    errands: deque[int] = field(default_factory=deque)
+    free: deque[int] = field(default_factory=deque)
+
+    def has_work(self, *, new_pages: bool) -> bool:
+        if self.free:
+            return True
+        work = bool(self.again or self.errands or (new_pages and self.levels))
+        return work and self.gate in (Gate.UNKNOWN, Gate.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """One thing to request: a URL's id, an errand (negative), or None for the robots.txt of `origin`, whose gate is
+    ASKED now.
+    """
+
+    number: int | None
+    origin: Origin
+    slot_before: float = 0.0
+    """When the host's slot had been, for `give_back`."""
+
+
+class Frontier:
+    """Queues, clocks and gates of every host.
+
+    `rps` 0 means no limit of the rate; `gated`: robots.txt is asked first; `page_budget`: how many URLs may be taken
+    for the first time (a retry is none), None for no limit.
+    """
+
+    def __init__(
+        self, known: KnownUrls, *, rps: float, per_host: int, gated: bool, page_budget: int | None = None
+    ) -> None:
+        self._known = known
+        self._interval = 1.0 / rps if rps > 0 else 0.0
+        self._per_host = per_host
+        self._first_gate = Gate.UNKNOWN if gated else Gate.OPEN
+        self.hosts: dict[str, Host] = {}
+        self.origins: list[Origin] = []
+        self._numbers: dict[str, int] = {}
+        self._ready: list[tuple[float, int, Host]] = []  # filled by _queue, emptied by take
+        self._later: list[
+            tuple[float, int, int, int]
+        ] = []  # (at, order, number, origin): filled by retry, emptied by _wake
+        self._order = 0
+        self._budget = page_budget
+        self.waiting = 0
+        self.retrying = 0
+        """Those of the WAITING that were taken before."""
+        self.in_flight = 0
+        self.errands_out = 0
+        """Errands that are queued, delayed or taken and not settled."""
+
+    # ------------------------------------------------------------------ origins
+
+    def origin(self, name: str, host: str) -> Origin:
+        """The origin `name` ("https://example.com"), made with the clock of `host` when it is new."""
+        number = self._numbers.get(name)
+        if number is not None:
+            return self.origins[number]
+        clock = self.hosts.get(host)
+        if clock is None:
+            clock = self.hosts[host] = Host(name=host, interval=self._interval, limit=self._per_host)
+        origin = Origin(number=len(self.origins), name=name, host=clock, gate=self._first_gate)
+        self._numbers[name] = origin.number
+        self.origins.append(origin)
+        clock.origins.append(origin)
+        return origin
+
+    def open(self, origin: Origin, *, crawl_delay: float | None = None) -> None:
+        """robots.txt has been answered: its pages may be taken, at least `crawl_delay` seconds apart."""
+        origin.gate = Gate.OPEN
+        if crawl_delay is not None and crawl_delay > origin.host.interval:
+            host = origin.host
+            # the slot reserved by the take of robots.txt itself was computed with the shorter interval
+            host.next_at += crawl_delay - host.interval
+            host.interval = crawl_delay
+        self._queue(origin.host)
+
+    def close(self, origin: Origin) -> list[int]:
+        """Shut the gate for good and hand over the ids that waited behind it: they are no longer counted as waiting."""
+        origin.gate = Gate.CLOSED
+        out = []
+        for depth in sorted(origin.levels):
+            for number in origin.levels[depth]:
+                if self._known.state[number] == State.WAITING and self._known.depth[number] == depth:
+                    self._known.state[number] = State.HELD
+                    self.waiting -= 1
+                    out.append(number)
+        origin.levels.clear()
+        for number in origin.again:
+            self._known.state[number] = State.HELD
+            self.waiting -= 1
+            self.retrying -= 1
+            out.append(number)
+        origin.again.clear()
+        self.errands_out -= len(origin.errands)
+        origin.errands.clear()
+        return out
+
+    # ------------------------------------------------------------------ filling
+
+    def add(self, number: int) -> None:
+        """Let a HELD URL wait at its depth."""
+        known = self._known
+        assert known.state[number] == State.HELD, known.state[number]
+        known.state[number] = State.WAITING
+        self.waiting += 1
+        self._place(number)
+
+    def move(self, number: int) -> None:
+        """Follow the fallen depth of a WAITING URL."""
+        if self._known.state[number] == State.WAITING:
+            self._place(number)
+
+    def _place(self, number: int) -> None:
+        known = self._known
+        origin = self.origins[known.origin[number]]
+        level = origin.levels.get(known.depth[number])
+        if level is None:
+            level = origin.levels[known.depth[number]] = deque()
+        level.append(number)
+        if not origin.host.is_queued:
+            self._queue(origin.host)
+
+    def run_errand(self, number: int, origin: Origin, *, is_free: bool = False, at: float | None = None) -> None:
+        """Queue an errand (negative number) of `origin`, now or from `at` on."""
+        assert number < 0
+        self.errands_out += 1
+        if at is not None:
+            self._delay(number, origin, at)
+        elif is_free:
+            origin.free.append(number)
+        else:
+            origin.errands.append(number)
+        self._queue(origin.host)
+
+    def retry(self, number: int, at: float) -> None:
+        """Let an IN_FLIGHT URL wait again, not before `at`."""
+        known = self._known
+        assert known.state[number] == State.IN_FLIGHT, known.state[number]
+        known.state[number] = State.WAITING
+        self.in_flight -= 1
+        self.waiting += 1
+        self.retrying += 1
+        self._delay(number, self.origins[known.origin[number]], at)
+
+    def _delay(self, number: int, origin: Origin, at: float) -> None:
+        self._order += 1
+        heapq.heappush(self._later, (at, self._order, number, origin.number))
+
+    # ------------------------------------------------------------------ answers
+
+    def release(self, host: Host) -> None:
+        """The exchange of one take of `host` has ended, so that another may start."""
+        host.in_flight -= 1
+        assert host.in_flight >= 0
+        self._queue(host)
+
+    def give_back(self, take: Take) -> None:
+        """No request comes of the last take (robots.txt forbids it): the slot of its host is free as before."""
+        host = take.origin.host
+        host.requests -= 1
+        host.next_at = take.slot_before
+        if self._budget is not None:
+            self._budget += 1
+        self.release(host)
+
+    def settle(self, number: int, state: State) -> None:
+        """A URL that was IN_FLIGHT is DONE or SKIPPED."""
+        assert self._known.state[number] == State.IN_FLIGHT, self._known.state[number]
+        self._known.state[number] = state
+        self.in_flight -= 1
+
+    def settle_errand(self) -> None:
+        """An errand has ended for good."""
+        self.errands_out -= 1
+        assert self.errands_out >= 0
+
+    def hold(self, host: Host, until: float, now: float) -> None:
+        """Start no request to `host` before `until` (Retry-After)."""
+        if until > host.next_at:
+            host.held_for += until - max(now, host.next_at)
+            host.next_at = until
+
+    # ------------------------------------------------------------------ taking
+
+    def upcoming(self, number: int, most: int) -> list[int]:
+        """Ids that are likely to be taken soon after `number`: the head of the lowest level of its origin."""
+        origin = self.origins[self._known.origin[number]]
+        if not origin.levels:
+            return []
+        return list(islice(origin.levels[min(origin.levels)], most))
+
+    @property
+    def has_budget(self) -> bool:
+        """False when as many pages as --max-pages were taken: only retries and errands are taken then."""
+        return self._budget is None or self._budget > 0
+
+    def spend(self) -> bool:
+        """Count one page against the budget; False when there is no place for it. `take` does it for what it takes."""
+        if self._budget is None:
+            return True
+        if self._budget <= 0:
+            return False
+        self._budget -= 1
+        return True
+
+    def take(self, now: float) -> Take | None:
+        """The next thing that may start now, None when nothing may."""
+        self._wake(now)
+        ready = self._ready
+        while ready and ready[0][0] <= now:
+            _, _, host = heapq.heappop(ready)
+            host.is_queued = False
+            if host.next_at > now:
+                self._queue(host)
+                continue
+            taken = self._take_of(host) if host.in_flight < host.limit else None
+            if taken is None:
+                continue  # release() or the next filling queues it again
+            slot = host.next_at
+            host.in_flight += 1
+            host.requests += 1
+            host.next_at = now + host.interval
+            self._queue(host)
+            return Take(taken[0], taken[1], slot)
+        return None
+
+    def _take_of(self, host: Host) -> tuple[int | None, Origin] | None:
+        known = self._known
+        best: Origin | None = None
+        best_depth = 0
+        for origin in host.origins:
+            if origin.free:
+                return (origin.free.popleft(), origin)
+            if origin.gate == Gate.UNKNOWN:
+                if origin.has_work(new_pages=self.has_budget):
+                    origin.gate = Gate.ASKED
+                    self.errands_out += 1
+                    return (None, origin)
+                continue
+            if origin.gate != Gate.OPEN:
+                continue
+            if origin.again:
+                number = origin.again.popleft()
+                known.state[number] = State.IN_FLIGHT
+                self.waiting -= 1
+                self.retrying -= 1
+                self.in_flight += 1
+                return (number, origin)
+            if origin.errands:
+                return (origin.errands.popleft(), origin)
+            if self.has_budget:
+                depth = self._lowest(origin)
+                if depth is not None and (best is None or depth < best_depth):
+                    best, best_depth = origin, depth
+        if best is None:
+            return None
+        level = best.levels[best_depth]
+        number = level.popleft()
+        if not level:
+            del best.levels[best_depth]
+        known.state[number] = State.IN_FLIGHT
+        self.spend()
+        self.waiting -= 1
+        self.in_flight += 1
+        return (number, best)
+
+    def _lowest(self, origin: Origin) -> int | None:
+        """The lowest depth with a URL that counts there, at the head of its level; stale ids before it are dropped."""
+        known = self._known
+        while origin.levels:
+            depth = min(origin.levels)
+            level = origin.levels[depth]
+            while level:
+                number = level[0]
+                if known.state[number] == State.WAITING and known.depth[number] == depth:
+                    return depth
+                level.popleft()
+            del origin.levels[depth]
+        return None
+
+    def _wake(self, now: float) -> None:
+        later = self._later
+        while later and later[0][0] <= now:
+            _, _, number, origin_number = heapq.heappop(later)
+            origin = self.origins[origin_number]
+            if number < 0:
+                origin.free.append(number)
+            else:
+                origin.again.append(number)
+            self._queue(origin.host)
+
+    def _queue(self, host: Host) -> None:
+        if (
+            not host.is_queued
+            and host.in_flight < host.limit
+            and any(o.has_work(new_pages=self.has_budget) for o in host.origins)
+        ):
+            host.is_queued = True
+            self._order += 1
+            heapq.heappush(self._ready, (host.next_at, self._order, host))
+
+    def ready_at(self) -> float | None:
+        """When `take` may return something (it need not), None when only an answer can change that."""
+        times = [heap[0][0] for heap in (self._ready, self._later) if heap]
+        return min(times, default=None)

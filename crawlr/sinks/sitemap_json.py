@@ -1,0 +1,99 @@
+"""sitemap.json: the whole crawl as one JSON object, streamed, whole or not there.
+
+From: crawlr.view. To: a file that is written beside its place and renamed (crawlr.sinks.files). Main thread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from crawlr.view import CrawlView
+
+__all__ = ["write"]
+
+# JSON may hold these, a terminal that shows the file should not meet them: DEL, C1, line separators, directions,
+# surrogates
+_ESCAPED = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(", ", ": ")).encode
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def dumps(value: object) -> str:
+    """`value` as JSON on one line, with the characters that could disturb a terminal escaped."""
+    text = _encode(value)
+    return text if text.isascii() and "\x7f" not in text else _ESCAPED.sub(_escape, text)
+
+
+def write(out: TextIO, view: CrawlView, *, head: dict[str, object]) -> None:
+    """Write the document: `head` are the fields before the lists, in order."""
+    out.write("{\n")
+    out.writelines(f"{dumps(name)}: {dumps(value)},\n" for name, value in head.items())
+    _write_list(out, "pages", _pages(view))
+    out.write(",\n")
+    _write_list(
+        out,
+        "skipped",
+        (
+            {"id": r.id, "url": r.url, "depth": r.depth, "parent": r.parent, "reason": r.reason, "error": r.error}
+            for r in view.skipped()
+        ),
+    )
+    out.write(",\n")
+    _write_list(
+        out,
+        "unvisited",
+        (
+            {"id": r.id, "url": r.url, "depth": r.depth, "parent": r.parent, "reason": r.reason}
+            for r in view.unvisited()
+        ),
+    )
+    out.write(",\n")
+    if view.has_external:
+        _write_list(out, "external", ({"id": number, "url": url} for number, url in view.external()))
+        out.write(",\n")
+    out.write('"edges": [')
+    before = "\n"
+    for source, targets in view.edges():
+        out.write(before + ",".join([f"[{source},{target}]" for target in targets]))
+        before = ",\n"
+    out.write("\n]\n}\n")
+
+
+def _pages(view: CrawlView) -> Iterator[dict[str, object]]:
+    for r in view.pages():
+        yield {
+            "id": r.id,
+            "url": r.url,
+            "depth": r.depth,
+            "parent": r.parent,
+            "status": r.status,
+            "outcome": r.outcome,
+            "error": r.error,
+            "links": r.links,
+            "millis": r.millis,
+            "bytes": r.bytes,
+            "content_type": r.content_type,
+            "encoding": r.encoding,
+            "title": r.title,
+            "canonical": r.canonical,
+            "robots": r.robots,
+            "root": r.root,
+            "redirect_to": r.redirect_to,
+            "redirect_url": r.redirect_url,
+            "attempts": r.attempts,
+        }
+
+
+def _write_list(out: TextIO, name: str, rows: Iterable[dict[str, object]]) -> None:
+    out.write(f'"{name}": [')
+    before = "\n"
+    for row in rows:
+        out.write(before + dumps(row))
+        before = ",\n"
+    out.write("\n]")

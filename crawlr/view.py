@@ -1,0 +1,179 @@
+"""A crawl as it can be read once it is over: records, lists and counts, streamed from the journal.
+
+From: the journal. To: sinks and CrawlResult. Reads only; any thread, one at a time.
+
+Which list a URL belongs to follows from the journal alone: it is a page when it has a record; skipped when a rule
+refused it (a row says so, or its flags do); else unvisited, with the bound that ended the crawl or the depth limit;
+out of scope it is external.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crawlr.journal import Journal
+from crawlr.known import FAR, Flag
+from crawlr.records import (
+    Outcome,
+    PageRecord,
+    SkippedRecord,
+    SkipReason,
+    StopReason,
+    UnvisitedReason,
+    UnvisitedRecord,
+)
+
+__all__ = ["CrawlView", "Totals"]
+
+_PAGES = (
+    "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
+    " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts"
+    " FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
+)
+_BOUNDS = {
+    StopReason.PAGE_BUDGET: UnvisitedReason.PAGE_BUDGET,
+    StopReason.TIME_BUDGET: UnvisitedReason.TIME_BUDGET,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What the lists of a view hold, counted."""
+
+    pages: int
+    ok: int
+    errors: int
+    damaged: int
+    skipped: int
+    unvisited: int
+    edges: int
+
+    @property
+    def unique_urls(self) -> int:
+        return self.pages + self.skipped + self.unvisited
+
+
+class CrawlView:
+    """The lists of one crawl. Each is made anew at every call and streamed, in the order of the ids."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        stop_reason: StopReason,
+        depth_limit: int | None,
+        all_edges: bool,
+    ) -> None:
+        self._journal = journal
+        self._bound = _BOUNDS.get(stop_reason, UnvisitedReason.INTERRUPTED)
+        self._depth_limit = FAR if depth_limit is None else depth_limit
+        self.has_external = all_edges
+        self._in_scope: bytes | None = None
+
+    def pages(self) -> Iterator[PageRecord]:
+        """Every URL that has its final answer."""
+        in_scope = self._scope_map()
+        rows = self._journal.query(_PAGES)
+        for (
+            number, url, depth, parent, status, outcome, error, links, millis, size, content_type, encoding,
+            title, canonical, robots, root, redirect_to, redirect_url, attempts,
+        ) in rows:  # fmt: skip
+            yield PageRecord(
+                id=number,
+                url=url,
+                depth=depth,
+                parent=parent,
+                status=status,
+                outcome=Outcome(outcome),
+                error=error,
+                links=links,
+                millis=millis,
+                bytes=size,
+                content_type=content_type,
+                encoding=encoding,
+                title=title,
+                canonical=canonical,
+                robots=tuple(robots.split()),
+                root=root,
+                redirect_to=redirect_to if redirect_to is not None and in_scope[redirect_to] else None,
+                redirect_url=redirect_url,
+                attempts=attempts,
+            )
+
+    def skipped(self) -> Iterator[SkippedRecord]:
+        """Every URL in scope that a rule forbade to request."""
+        for number, url, depth, parent, flags, reason, error in self._without_page():
+            why = self._skip_reason(flags, reason)
+            if why is not None:
+                yield SkippedRecord(id=number, url=url, depth=depth, parent=parent, reason=why, error=error)
+
+    def unvisited(self) -> Iterator[UnvisitedRecord]:
+        """Every URL in scope that a bound kept from being requested."""
+        for number, url, depth, parent, flags, reason, _ in self._without_page():
+            if self._skip_reason(flags, reason) is None:
+                bound = UnvisitedReason.DEPTH_LIMIT if depth > self._depth_limit else self._bound
+                yield UnvisitedRecord(id=number, url=url, depth=depth, parent=parent, reason=bound)
+
+    def external(self) -> Iterator[tuple[int, str]]:
+        """(id, url) of every link target out of scope."""
+        if self.has_external:
+            yield from self._journal.query(
+                "SELECT id, url FROM urls WHERE flags & ? = 0 AND depth < ? ORDER BY id", (Flag.IN_SCOPE, FAR)
+            )
+
+    def edges(self) -> Iterator[tuple[int, list[int]]]:
+        """(source, targets) of every page with edges; the targets are those in scope, or all with --edges all."""
+        in_scope = self._scope_map()
+        for source, blob in self._journal.query("SELECT id, targets FROM pages WHERE targets IS NOT NULL ORDER BY id"):
+            targets = array("I", blob)
+            kept = list(targets) if self.has_external else [target for target in targets if in_scope[target]]
+            if kept:
+                yield source, kept
+
+    def totals(self) -> Totals:
+        """The numbers of every list, by one pass over each."""
+        query = self._journal.query
+        ((pages, ok, damaged),) = query(
+            "SELECT count(*), coalesce(sum(status BETWEEN 200 AND 399), 0),"
+            " coalesce(sum(status BETWEEN 200 AND 299 AND outcome NOT IN ('ok', 'not_html')), 0) FROM pages"
+        )
+        skipped = sum(1 for _ in self.skipped())
+        unvisited = sum(1 for _ in self.unvisited())
+        edges = sum(len(targets) for _, targets in self.edges())
+        return Totals(
+            pages=pages,
+            ok=ok,
+            errors=pages - ok,
+            damaged=damaged,
+            skipped=skipped,
+            unvisited=unvisited,
+            edges=edges,
+        )
+
+    def _scope_map(self) -> bytes:
+        """A byte for each id: 1 when it is in scope."""
+        if self._in_scope is None:
+            flags = self._journal.query("SELECT flags & ? FROM urls ORDER BY id", (Flag.IN_SCOPE,))
+            self._in_scope = bytes(row[0] for row in flags)
+        return self._in_scope
+
+    def _without_page(self) -> Iterator[tuple[int, str, int, int | None, int, str | None, str | None]]:
+        yield from self._journal.query(
+            "SELECT u.id, u.url, u.depth, u.parent, u.flags, s.reason, s.error FROM urls u"
+            " LEFT JOIN pages p ON p.id = u.id LEFT JOIN skipped s ON s.id = u.id"
+            " WHERE p.id IS NULL AND u.flags & ? AND u.depth < ? ORDER BY u.id",
+            (Flag.IN_SCOPE, FAR),
+        )
+
+    def _skip_reason(self, flags: int, reason: str | None) -> SkipReason | None:
+        if reason is not None:
+            return SkipReason(reason)
+        if flags & Flag.TOO_LONG:
+            return SkipReason.URL_TOO_LONG
+        if flags & Flag.TRAP:
+            return SkipReason.TRAP
+        if not flags & Flag.FOLLOWED:
+            return SkipReason.TRAP if flags & Flag.TRAPPED else SkipReason.NOFOLLOW
+        return None

@@ -1,0 +1,168 @@
+"""The grammar of the command line: every option with its help, in groups as people look for them.
+
+From: the words of the command. To: cli, as a namespace of texts; options reads the values. Pure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import NoReturn
+
+from crawlr import __version__
+from crawlr.errors import OptionsError
+
+__all__ = ["build_demo_parser", "build_parser"]
+
+_DESCRIPTION = """\
+crawlr maps a web site: every page under the URLs, each fetched once, and every
+link between them, into sitemap.json. A URL without a scheme gets https://;
+localhost and loopback addresses get http://."""
+
+_EXAMPLES = """\
+examples:
+  crawlr demo                                      see it work: a small site on this machine
+  crawlr https://example.com                       the whole host, politely
+  crawlr https://example.com --depth 2             links of links, no further
+  crawlr https://example.com/docs/ --scope prefix  only what lies under /docs/
+  crawlr localhost:8000 --rps 0                    your own site, as fast as it can
+  crawlr https://example.com --exclude '\\?'        no URL with a query
+  crawlr https://example.com --resume              go on after an interruption
+
+DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with or
+without iB. RE is a Python regular expression, searched in the whole URL.
+Exit status: 0 done, 1 a fault of this machine, 2 wrong usage, 3 no page could be
+had, 130 or 143 interrupted."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the crawl command. Values stay text, options not given are absent: Options.make reads them."""
+    parser = _Parser(
+        prog="crawlr",
+        usage="crawlr [OPTIONS] URL [URL ...]\n       crawlr demo",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=_Layout,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("seeds", nargs="*", metavar="URL", help=argparse.SUPPRESS)
+
+    add = parser.add_argument_group("what to crawl").add_argument
+    add("-d", "--depth", metavar="N", help="at most N links away from a URL")
+    add("--max-pages", metavar="N", help="at most N URLs requested")
+    add("--max-time", metavar="DURATION", help="stop after that long")
+    add("--scope", metavar="WHERE", help="host (default), domain, prefix or any")
+    add("--same-host", dest="scope", action="store_const", const="host", help="the same as --scope host")
+    add("--include", action="append", metavar="RE", help="only URLs with RE in them; repeatable")
+    add("--exclude", action="append", metavar="RE", help="no URL with RE in it; repeatable, wins")
+    add("--sitemaps", action="store_true", help="also the URLs that the site's sitemaps list")
+    add("-i", "--input-file", action="append", metavar="FILE", help="URLs from FILE, one a line; - = stdin")
+
+    add = parser.add_argument_group("how fast, how politely").add_argument
+    add("-c", "--concurrency", metavar="N", help="requests in flight, all hosts together (20)")
+    add("--per-host", metavar="N", help="requests in flight to one host (--concurrency)")
+    add("--rps", metavar="X", help="requests a second to one host; 0 = no limit (5)")
+    add("--no-robots", action="store_true", help="neither ask for nor obey robots.txt")
+    add("--max-crawl-delay", metavar="DURATION", help="a longer Crawl-delay is cut to this (30s)")
+    add("-A", "--user-agent", metavar="TEXT", help="our name; robots.txt: what is before the /")
+
+    add = parser.add_argument_group("requests").add_argument
+    add("--timeout", metavar="DURATION", help="of one request, from connect to last byte (30s)")
+    add("--connect-timeout", metavar="DURATION", help="of its connection (5s)")
+    add("--retries", metavar="N", help="further tries after a passing failure (2)")
+    add("--max-redirects", metavar="N", help="redirects in a row (10)")
+    add("--max-body", metavar="SIZE", help="what is longer is cut, sent or unpacked (32MiB)")
+    add("-x", "--proxy", metavar="URL", help="http, https or socks; env = by environment")
+    add("-k", "--insecure", action="store_true", help="do not verify certificates")
+    add("--ca-bundle", metavar="FILE", help="verify them by those in FILE (PEM)")
+    add("--fetcher", metavar="ENGINE", help="urllib3, or curl from the extra 'fast' (urllib3)")
+
+    add = parser.add_argument_group("signing in (sent to the origins of the URLs only)").add_argument
+    add("-H", "--header", action="append", metavar="'Name: value'", help="a further header; repeatable")
+    add("-b", "--cookie", action="append", metavar="'a=1; b=2'", help="cookies")
+    add("--auth", metavar="USER:PASS", help="Basic; @FILE or the variable CRAWLR_AUTH hide it")
+
+    add = parser.add_argument_group("links and pages").add_argument
+    add("--follow", metavar="KINDS", help="a,area,iframe,frame,refresh; or link,img,script,all")
+    add("--nofollow", metavar="HOW", help="page (default), all: of single links too, ignore")
+    add("--keep-params", action="store_true", help="tracking parameters tell pages apart")
+    add("--ignore-param", action="append", metavar="NAME", help="this parameter does not; repeatable")
+    add("--parser", metavar="ENGINE", help="lxml, or lexbor from the extra 'fast' (lxml)")
+    add("--parse-procs", metavar="N", help="parser processes (auto)")
+    add("--parse-timeout", metavar="DURATION", help="of one page (10s)")
+    add("--parse-memory", metavar="SIZE", help="of one parser process (1GiB)")
+
+    add = parser.add_argument_group("results").add_argument
+    add("-o", "--out", metavar="FILE", help="- = stdout, .gz is compressed (sitemap.json)")
+    add("--edges", metavar="WHICH", help="in-scope (default), or all: links to outside too")
+    add("--resume", action="store_true", help="go on from the state kept beside --out")
+    add("--fresh", action="store_true", help="throw that state away and begin anew")
+    add("--stats", metavar="FILE", help="what the time went on, as JSON")
+
+    _add_look(parser)
+    return parser
+
+
+def build_demo_parser() -> argparse.ArgumentParser:
+    """The parser of `crawlr demo`, which only asks how things are to look."""
+    parser = _Parser(
+        prog="crawlr demo",
+        usage="crawlr demo [OPTIONS]",
+        description="Serves a small site on this machine, crawls it into crawlr-demo.json and explains what was found.",
+        formatter_class=_Layout,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    _add_look(parser)
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line that say what is accepted, raised as OptionsError."""
+
+    def error(self, message: str) -> NoReturn:
+        raise OptionsError(self._explained(message))
+
+    def _explained(self, message: str) -> str:
+        if found := re.match(r"argument (?:\S+/)?(-\S+?): expected .*argument", message):
+            from crawlr.options import accepted
+
+            action = self._option_string_actions[found[1]]
+            return f"{found[1]}: a value is missing; accepted: {accepted(action.dest)}"
+        if found := re.match(r"argument (?:\S+/)?(-\S+?): ignored explicit argument (.*)", message):
+            return f"{found[1]}: takes no value, {found[2]} is given"
+        if message.startswith("unrecognized arguments: "):
+            from difflib import get_close_matches
+
+            words = message.removeprefix("unrecognized arguments: ").split()
+            unknown = next((word for word in words if word.startswith("-")), words[0]).partition("=")[0]
+            near = get_close_matches(unknown, self._option_string_actions, n=1, cutoff=0.7)
+            return f"{unknown}: there is no such option" + (
+                f"; did you mean {near[0]}?" if near else "; crawlr --help lists them"
+            )
+        return message
+
+
+class _Layout(argparse.RawDescriptionHelpFormatter):
+    """`-d, --depth N` on every Python; before 3.13 argparse writes `-d N, --depth N`."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        return f"{', '.join(action.option_strings)} {action.metavar}"
+
+
+def _add_look(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("on the screen").add_argument
+    add("-q", "--quiet", action="store_true", help="only what went wrong")
+    add("-v", "--verbose", action="count", help="log what happens; -vv: each URL")
+    add("--no-progress", action="store_true", help="no bar")
+    add("--no-color", action="store_true", help="no colours, as with NO_COLOR in the environment")
+    add("--version", action="version", version=f"crawlr {__version__}", help="print the version")
+    add("-h", "--help", action="help", help="print this")

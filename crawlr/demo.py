@@ -7,7 +7,6 @@ The crawl itself is the same as any other.
 from __future__ import annotations
 
 import json
-import mimetypes
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +22,7 @@ _FOLDER = Path(__file__).with_name("demo_site")
 _SLOW_PATH, _SLOW_SECONDS = "/weather.html", 0.6
 _LARGE_PATH, _LARGE_ROWS = "/varieties.html", 15_000
 _REDIRECTS = {"/old-guide": "/guide/"}
+_TYPES = {".html": "text/html; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
 
 
 class DemoSite:
@@ -72,7 +72,7 @@ class _Exchange(BaseHTTPRequestHandler):
         elif path == _LARGE_PATH:
             self._answer(200, _large_page(), "text/html; charset=utf-8")
         elif (file := _file_of(path)) is not None:
-            self._answer(200, file.read_bytes(), mimetypes.guess_type(file.name)[0] or "application/octet-stream")
+            self._answer(200, file.read_bytes(), _TYPES[file.suffix])
         else:
             self._answer(404, b"<!doctype html><title>Not here</title>", "text/html; charset=utf-8")
 

@@ -101,6 +101,10 @@ class StartedCrawl:
     def is_running(self) -> bool:
         return self._thread.is_alive()
 
+    def join(self, seconds: float) -> None:
+        """Wait that long for its end, and go on if it does not come."""
+        self._thread.join(seconds)
+
     def wait(self, limit: float = CRAWL_LIMIT) -> Crawled:
         """The finished crawl; what it raised is raised here, and a crawl that does not end fails."""
         self._thread.join(limit)
@@ -118,6 +122,7 @@ class Crawl:
         self._folder = folder
         self._numbers = itertools.count()
         self.started: list[StartedCrawl] = []
+        self.results: list[Any] = []
 
     def __call__(self, *seeds: str, **options: Any) -> Crawled:
         import crawlr
@@ -125,6 +130,7 @@ class Crawl:
         out = Path(options.pop("out", self._folder / f"sitemap-{next(self._numbers)}.json"))
         defaults = {"rps": 0, "retries": 0, "concurrency": 4, "parse_procs": 1}
         result = crawlr.crawl(list(seeds), out=str(out), **(defaults | options))
+        self.results.append(result)
         site_map = SiteMap.read(out)
         broken = violations(site_map)
         assert not broken, "sitemap.json breaks its format: " + "; ".join(broken[:10])
@@ -154,6 +160,8 @@ def crawl(tmp_path: Path) -> Iterator[Crawl]:
     for each in made.started:
         each.stop.set()
         each._thread.join(CRAWL_LIMIT)
+    for result in made.results:
+        result.close()
 
 
 class Command:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Running:
         env: Mapping[str, str] | None = None,
         stdin: bytes | None = None,
         stdout: int | None = None,
+        stdout_pipe: bool = False,
         module: Sequence[str] = ("-m", "crawlr"),
         preexec: object = None,
     ) -> None:
@@ -62,17 +64,21 @@ class Running:
         self.args = args
         self._stdout, self._stderr, self._refused = folder / "stdout.txt", folder / "stderr.txt", folder / "refused.txt"
         self._started = time.monotonic()
+        self._pump: threading.Thread | None = None
         with self._stdout.open("wb") as stdout_file, self._stderr.open("wb") as stderr_file:
             self.process = subprocess.Popen(
                 [sys.executable, *module, *args],
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-                stdout=stdout if stdout is not None else stdout_file,
+                stdout=subprocess.PIPE if stdout_pipe else stdout if stdout is not None else stdout_file,
                 stderr=stderr_file,
                 cwd=folder,
                 env=self._environment(env or {}),
                 start_new_session=True,
                 preexec_fn=preexec,  # type: ignore[arg-type]  # a callable or None
             )
+        if stdout_pipe:
+            self._pump = threading.Thread(target=self._drain, name="reader of a pipe", daemon=True)
+            self._pump.start()
         if stdin is not None:
             assert self.process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -91,6 +97,8 @@ class Running:
             with contextlib.suppress(psutil.Error):
                 member.kill()
         self.process.wait(10)
+        if self._pump is not None:
+            self._pump.join(10)
 
     def members(self) -> list[psutil.Process]:
         """Live processes of the program's session, itself included; zombies are dead."""
@@ -150,6 +158,13 @@ class Running:
             seconds=seconds,
             left=left,
         )
+
+    def _drain(self) -> None:
+        """What `crawlr | cat > file` does."""
+        assert self.process.stdout is not None
+        with self.process.stdout as pipe, self._stdout.open("wb") as file:
+            for line in pipe:
+                file.write(line)
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         env = {name: value for name, value in os.environ.items() if name.lower() not in _NOT_INHERITED}

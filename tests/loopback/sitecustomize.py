@@ -68,3 +68,8 @@ def _watch(event: str, args: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+
+if os.environ.get("CRAWLR_TEST_POISON"):
+    import crawlr_test_poison
+
+    crawlr_test_poison.install()

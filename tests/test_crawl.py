@@ -122,7 +122,15 @@ class OddError(BaseException):
         super().__init__(f"{one} and {two}")
 
 
-RAISED = [ValueError("bad"), RuntimeError(), MemoryError(), OSError(5, "input"), KeyboardInterrupt(), SystemExit(3), OddError(1, 2)]  # fmt: skip
+RAISED = [
+    ValueError("bad"),
+    RuntimeError(),
+    MemoryError(),
+    OSError(5, "input"),
+    KeyboardInterrupt(),
+    SystemExit(3),
+    OddError(1, 2),
+]
 
 
 @pytest.mark.parametrize("error", RAISED, ids=[type(error).__name__ for error in RAISED])
@@ -368,7 +376,7 @@ def late_short_way(door: Gate) -> FakeWeb:
 
 
 def test_a_shorter_way_found_later_gives_the_right_depth(crawl: Crawl, gate: MakeGate) -> None:
-    """/far was known at depth 3 and fetched, its descendants too; then a way of length 2 appears, and all depths drop."""
+    """/far and all below it were fetched by a long way; then a shorter way appears, and all depths drop."""
     door = gate()
     fake = late_short_way(door)
     pages_seen = threading.Event()

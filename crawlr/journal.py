@@ -95,14 +95,13 @@ class Journal:
     def create(cls, path: str, meta: dict[str, object], *, is_durable: bool = False) -> Journal:
         """A new, empty journal at `path` ("" for a temporary one), with `meta` as JSON values."""
         with _translated(path):
-            journal = cls(_connect(path, is_durable=is_durable), path)
+            journal = cls(_connect(path, is_durable=is_durable, is_new=True), path)
             db = journal._db
             db.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA.split(";\n"):
                 if statement.strip():
                     db.execute(statement)
             failpoints.hit("during_schema")
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {VERSION}")
             db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in meta.items()])
             db.execute("COMMIT")
@@ -124,7 +123,6 @@ class Journal:
                 if tables == 0:
                     db.close()
                     return None
-                _check_identity(db, path)
                 found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
                     raise DamagedStateError(f"the state file {path} is damaged ({found}); move it away or use --fresh")
@@ -252,13 +250,15 @@ class Journal:
         return iter(self._db.execute(sql, values))
 
 
-def _connect(path: str, *, is_durable: bool) -> sqlite3.Connection:
+def _connect(path: str, *, is_durable: bool, is_new: bool = False) -> sqlite3.Connection:
     # "" is SQLite's own temporary file: in memory while small, on disk when it grows, gone at close.
     db = sqlite3.connect(path, isolation_level=None, timeout=0.0, check_same_thread=False, cached_statements=64)
     try:
         if path:
             # before WAL, so that there is no shared-memory file and no second connection
             db.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
+            if is_new:  # into the file itself, before WAL: from its first byte on it can be told whose it is
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute("PRAGMA journal_mode = WAL").fetchone()  # where it can't be had, DELETE serves as well
         db.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
         db.execute("PRAGMA temp_store = MEMORY")
@@ -287,9 +287,9 @@ def _check_header(path: str) -> None:
     if not head.startswith(b"SQLite format 3\0") or len(head) < 100:
         raise StateError(f"{path} is not a state file of crawlr; move it away or choose another --out")
     application, version = int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big")
-    if application not in (0, APPLICATION_ID):
+    if application != APPLICATION_ID:
         raise StateError(f"{path} is a database of another program; move it away or choose another --out")
-    if application == APPLICATION_ID and version != VERSION:
+    if version not in (0, VERSION):  # 0: killed before its first commit
         raise DamagedStateError(
             f"{path} was written by another version of crawlr (format {version}, this one reads {VERSION}); use --fresh"
         )
@@ -298,16 +298,6 @@ def _check_header(path: str) -> None:
     pages = int.from_bytes(head[28:32], "big")
     if not _has_wal(path) and os.path.getsize(path) < pages * page_size:
         raise DamagedStateError(f"the state file {path} is cut short; move it away or use --fresh")
-
-
-def _check_identity(db: sqlite3.Connection, path: str) -> None:
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StateError(f"{path} is a database of another program; move it away or choose another --out")
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version != VERSION:
-        raise DamagedStateError(
-            f"{path} was written by another version of crawlr (format {version}, this one reads {VERSION}); use --fresh"
-        )
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 __all__ = [
     "MAX_SEGMENTS",
@@ -133,15 +134,14 @@ class Scope:
         return all(accepts(url) for accepts in self._filters)
 
 
-_extract: Callable[[str], object] | None = None
+_extract: Callable[[str], Any] | None = None
 
 
 def registrable_domain(host: str) -> str:
-    """The registrable domain of `host[:port]` by the public suffix list; an address or a name without one stands for
-    itself.
+    """The registrable domain of `host[:port]` by the public suffix list; what has none stands for itself.
 
     The list is the one that tldextract carries (no network), private suffixes included: pages of two users of one
-    hosting service are two domains.
+    hosting service are two domains. A name under no listed suffix is taken by the list's rule `*`: its last two labels.
     """
     global _extract
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
@@ -149,6 +149,8 @@ def registrable_domain(host: str) -> str:
         import tldextract
 
         _extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-    found = _extract(name.rstrip("."))
-    domain: str = getattr(found, "top_domain_under_public_suffix", "")
-    return domain or name
+    name = name.rstrip(".")
+    found = _extract(name)
+    if found.suffix or found.ipv4 or found.ipv6:
+        return found.top_domain_under_public_suffix or name
+    return ".".join(name.split(".")[-2:])

@@ -1,6 +1,6 @@
 """Whether a failed exchange is tried again, and when.
 
-From: the coordinator, with what a Fetcher returned. To: the frontier, as a delay. Pure: the time and the jitter come in.
+From: the coordinator, with what a Fetcher returned. To: the frontier, as a delay. Pure: time and jitter come in.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from email.utils import parsedate_to_datetime
 
 from crawlr.records import FetchedPage, FetchFailure, Outcome
 
-__all__ = ["MAX_RETRY_AFTER", "TEMPORARY", "Retry", "decide"]
+__all__ = ["MAX_RETRY_AFTER", "PASSING", "Retry", "decide"]
 
 MAX_RETRY_AFTER = 120.0
 """Seconds; a server may ask for more, a crawl that sleeps for days helps nobody."""
-TEMPORARY = "temporary: "
-"""The error of a dns_error or tls_error that can pass begins with this; those of unknown names and bad certificates do not."""
+PASSING = ("temporary", "handshake_timeout", "handshake_cut")
+"""How the error of a dns_error or tls_error begins that can pass; an unknown name and a bad certificate cannot."""
 
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 30.0
@@ -60,7 +60,7 @@ def decide(
         case FetchFailure(is_local=True):
             return None
         case FetchFailure(outcome=Outcome.DNS_ERROR | Outcome.TLS_ERROR):
-            can_pass = result.error.startswith(TEMPORARY)
+            can_pass = result.error.startswith(PASSING)
             return Retry(delay=delay, holds_host=False) if can_pass else None
         case FetchFailure():
             return Retry(delay=delay, holds_host=False) if result.outcome in _FAULTS else None

@@ -1,0 +1,355 @@
+"""Connections to origins: opening one (through a proxy, under TLS), keeping it, using it once more.
+
+From: http.py, one OriginPool for each origin. To: http.py, a Reply for each request. Runs in the fetch threads.
+
+urllib3's own pools bound neither the idle connections of all origins together nor an exchange, and write a URL anew
+before they send it. Of urllib3 the rest is used: the test for dropped connections, and TLS within TLS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import ssl
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from certifi import where
+from urllib3.util.ssltransport import SSLTransport
+from urllib3.util.wait import wait_for_read
+
+from crawlr.fetch.addresses import AddressPolicy, Resolver, connect, resolve_host
+from crawlr.fetch.guard import Exchange, Trouble, Wire, local_fault
+from crawlr.fetch.proxies import Proxy, open_tunnel
+from crawlr.fetch.reply import Reply
+from crawlr.fetch.request import Origin
+from crawlr.records import Outcome
+
+__all__ = ["Connection", "IdleConnections", "OpenReply", "OriginPool", "Route", "tls_context"]
+
+_DRAIN_BYTES = 64 * 1024
+_DRAIN_SECONDS = 0.5
+
+# X509_V_ERR_*: openssl/x509_vfy.h
+_EXPIRED = frozenset({9, 10})
+_OTHER_HOST = frozenset({62, 63, 64})
+_NOT_TLS = frozenset(
+    {
+        "WRONG_VERSION_NUMBER",
+        "UNKNOWN_PROTOCOL",
+        "HTTP_REQUEST",
+        "HTTPS_PROXY_REQUEST",
+        "RECORD_LAYER_FAILURE",
+        "PACKET_LENGTH_TOO_LONG",
+        "RECORD_TOO_SMALL",
+    }
+)
+
+
+def tls_context(*, insecure: bool, ca_bundle: str | None) -> ssl.SSLContext:
+    """What is trusted: the certificates of `ca_bundle` (file or folder), or those that come with requests.
+
+    Raises OSError (ssl.SSLError is one) when the bundle cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    bundle = ca_bundle or where()
+    if os.path.isdir(bundle):
+        context.load_verify_locations(capath=bundle)
+    else:
+        context.load_verify_locations(cafile=bundle)
+    return context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """How an origin is reached. The same for all its connections."""
+
+    origin: Origin
+    policy: AddressPolicy
+    resolver: Resolver
+    user_agent: str
+    proxy: Proxy | None = None
+    tls: ssl.SSLContext | None = None
+    """For an https origin."""
+    proxy_tls: ssl.SSLContext | None = None
+    """For an https proxy."""
+
+    @property
+    def is_forwarded(self) -> bool:
+        """True when the proxy gets the request itself and the whole URL in it, not a tunnel."""
+        return self.proxy is not None and not self.proxy.is_socks and self.origin.scheme == "http"
+
+
+class Connection:
+    """One connection, used by one thread at a time."""
+
+    __slots__ = ("socket", "was_used", "wire")
+
+    def __init__(self, route: Route, exchange: Exchange) -> None:
+        """Open it. Raises Trouble."""
+        self.was_used = False
+        total, exchange.deadline = exchange.deadline, exchange.connect_deadline
+        self.socket = self._connect(route, exchange)
+        self.wire: Wire = self.socket
+        try:
+            if route.proxy is not None:
+                self._pass_proxy(route, route.proxy, exchange)
+            if route.tls is not None:
+                self._begin_tls(route.tls, route.origin.host, exchange)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            exchange.deadline = total
+            exchange.connected = exchange.last_byte = time.monotonic()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.wire.close()
+
+    def is_dropped(self) -> bool:
+        """True when the other side closed it, or sent something unasked."""
+        return wait_for_read(self.socket, timeout=0.0)
+
+    @staticmethod
+    def _connect(route: Route, exchange: Exchange) -> socket.socket:
+        policy, resolver = route.policy, route.resolver
+        if route.proxy is None:
+            return connect(route.origin.host, route.origin.port, exchange=exchange, policy=policy, resolver=resolver)
+        # What the origin's name leads to is the proxy's business; an address is refused here as without a proxy.
+        refusal = _literal_refusal(route.origin.host, policy)
+        if refusal:
+            raise Trouble(Outcome.BLOCKED_ADDRESS, refusal)
+        try:
+            return connect(
+                route.proxy.host, route.proxy.port, exchange=exchange, policy=AddressPolicy(), resolver=resolver
+            )
+        except Trouble as trouble:
+            raise Trouble(trouble.outcome, f"{route.proxy}: {trouble.error}", is_local=trouble.is_local) from trouble
+
+    def _pass_proxy(self, route: Route, proxy: Proxy, exchange: Exchange) -> None:
+        origin = route.origin
+        if route.proxy_tls is not None:
+            self._begin_tls(route.proxy_tls, proxy.host, exchange)
+        if route.is_forwarded:
+            return
+        addresses: tuple[str, ...] = ()
+        if proxy.scheme in ("socks4", "socks5"):
+            addresses = resolve_host(origin.host, exchange=exchange, policy=route.policy, resolver=route.resolver)
+        try:
+            open_tunnel(
+                self.wire,
+                proxy,
+                host=origin.host,
+                port=origin.port,
+                addresses=addresses,
+                exchange=exchange,
+                user_agent=route.user_agent,
+            )
+        except Trouble as trouble:
+            if trouble.outcome in (Outcome.READ_TIMEOUT, Outcome.TOTAL_TIMEOUT):
+                raise Trouble(Outcome.CONNECT_TIMEOUT, f"{proxy} opened no tunnel in time") from trouble
+            raise
+
+    def _begin_tls(self, context: ssl.SSLContext, host: str, exchange: Exchange) -> None:
+        name = host.rstrip(".")
+        try:
+            if self.wire is self.socket and not isinstance(self.socket, ssl.SSLSocket):
+                wrapped = context.wrap_socket(self.socket, server_hostname=name, do_handshake_on_connect=False)
+                self.socket = self.wire = wrapped
+                exchange.attach(wrapped)
+                wrapped.settimeout(max(exchange.connect_left(), 0.001))  # bounds the whole handshake
+                wrapped.do_handshake()
+            else:
+                outer = _Deadlined(self.socket)
+                outer.settimeout(max(exchange.connect_left(), 0.001))
+                self.wire = SSLTransport(outer, context, server_hostname=name)  # type: ignore[arg-type,assignment]  # as much of a socket as it uses
+        except (OSError, ValueError) as error:
+            exchange.check()
+            raise _tls_trouble(error) from error
+        exchange.check()
+
+
+class _Deadlined:
+    """A socket whose time-out holds for all that is done until the next settimeout, not for each call.
+
+    TLS within TLS reads it as often as a record has pieces.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._deadline = 0.0
+
+    def settimeout(self, seconds: float | None) -> None:
+        self._deadline = time.monotonic() + (seconds or 0.0)
+
+    def recv(self, size: int) -> bytes:
+        self._socket.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        return self._socket.recv(size)
+
+    def sendall(self, data: bytes) -> None:
+        self._socket.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        self._socket.sendall(data)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _literal_refusal(host: str, policy: AddressPolicy) -> str | None:
+    """Why a host that is written as an address is refused; None for names and for what may be."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return policy.refusal(host, host=host)
+
+
+def _tls_trouble(error: OSError | ValueError) -> Trouble:
+    """A handshake that failed: the error begins with expired, hostname, untrusted, not_tls, handshake_timeout,
+    handshake_cut or handshake."""
+    fault = local_fault(error)
+    if fault:
+        return Trouble(Outcome.TLS_ERROR, fault, is_local=True)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _EXPIRED:
+            kind = "expired"
+        else:
+            kind = "hostname" if error.verify_code in _OTHER_HOST else "untrusted"
+        return Trouble(Outcome.TLS_ERROR, f"{kind}: {error.verify_message}")
+    if isinstance(error, TimeoutError):
+        return Trouble(Outcome.TLS_ERROR, "handshake_timeout: the TLS handshake did not end in time")
+    if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) or not isinstance(
+        error, (ssl.SSLError, ValueError)
+    ):
+        return Trouble(Outcome.TLS_ERROR, "handshake_cut: closed during the TLS handshake")
+    reason = getattr(error, "reason", None) or str(error)
+    if reason in _NOT_TLS:
+        return Trouble(Outcome.TLS_ERROR, "not_tls: the answer is no TLS")
+    return Trouble(Outcome.TLS_ERROR, f"handshake: {reason.lower().replace('_', ' ')}")
+
+
+class OpenReply(Reply):
+    """A reply that knows the connection it came by."""
+
+    def __init__(self, connection: Connection, exchange: Exchange, pool: OriginPool) -> None:
+        super().__init__(connection.wire, exchange)
+        self._connection = connection
+        self._pool = pool
+
+    def release(self) -> None:
+        """Nothing more is read: the connection is kept for the next request, or closed."""
+        if self.finish(most=_DRAIN_BYTES, seconds=_DRAIN_SECONDS):
+            self._pool.keep(self._connection)
+        else:
+            self._connection.close()
+
+
+class IdleConnections:
+    """Kept connections of all origins; when there are too many the one that waits longest is closed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._by_origin: dict[OriginPool, list[Connection]] = {}  # newest last
+        self._order: OrderedDict[Connection, OriginPool] = OrderedDict()  # the same connections, oldest first
+        self._is_closed = False
+
+    def take(self, origin: OriginPool) -> Connection | None:
+        """The connection of that origin that was kept last and still stands."""
+        while True:
+            with self._lock:
+                kept = self._by_origin.get(origin)
+                if not kept:
+                    return None
+                connection = kept.pop()
+                if not kept:
+                    del self._by_origin[origin]
+                del self._order[connection]
+            if not connection.is_dropped():
+                return connection
+            connection.close()
+
+    def keep(self, origin: OriginPool, connection: Connection) -> None:
+        """Keep it for the next request to that origin."""
+        oldest = None
+        with self._lock:
+            if self._is_closed:
+                oldest = connection
+            else:
+                self._by_origin.setdefault(origin, []).append(connection)
+                self._order[connection] = origin
+                if len(self._order) > self._limit:
+                    oldest, owner = self._order.popitem(last=False)
+                    self._by_origin[owner].remove(oldest)
+                    if not self._by_origin[owner]:
+                        del self._by_origin[owner]
+        if oldest is not None:
+            oldest.close()
+
+    def clear(self, *, is_last: bool = False) -> None:
+        """Close all of them; `is_last`: and every one that is brought back later."""
+        with self._lock:
+            self._is_closed = self._is_closed or is_last
+            connections = list(self._order)
+            self._order.clear()
+            self._by_origin.clear()
+        for connection in connections:
+            connection.close()
+
+
+class OriginPool:
+    """The connections to one origin."""
+
+    def __init__(self, route: Route, idle: IdleConnections) -> None:
+        self.route = route
+        self._idle = idle
+
+    def ask(self, target: str, fields: bytes, exchange: Exchange) -> OpenReply:
+        """Send one request and read the header of its answer. Raises Trouble.
+
+        `target` goes on the wire as it is, and `fields` (with the empty line) behind it. A kept connection that ends
+        before a byte of the answer was closed by the server while the request was under way: that is no answer, and the
+        request goes to a new connection at once (RFC 9112 §9.3.1 allows it for GET).
+        """
+        request = b"GET " + target.encode("ascii") + b" HTTP/1.1\r\n" + fields
+        connection = self._idle.take(self)
+        if connection is not None:
+            exchange.attach(connection.socket)
+            try:
+                return self._exchange(connection, request, exchange)
+            except Trouble as trouble:
+                is_race = trouble.outcome in (Outcome.RESET, Outcome.EMPTY_REPLY) and not trouble.is_local
+                if not is_race or exchange.received:
+                    raise
+        try:
+            connection = Connection(self.route, exchange)
+        except Trouble as trouble:
+            if trouble.is_local:
+                self._idle.clear()  # gives descriptors back
+            raise
+        return self._exchange(connection, request, exchange)
+
+    def keep(self, connection: Connection) -> None:
+        """Take a connection back that is in step."""
+        self._idle.keep(self, connection)
+
+    def _exchange(self, connection: Connection, request: bytes, exchange: Exchange) -> OpenReply:
+        try:
+            exchange.send(connection.wire, request)
+            return OpenReply(connection, exchange, self)
+        except BaseException:
+            connection.close()
+            raise

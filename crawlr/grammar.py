@@ -141,7 +141,7 @@ class _Parser(argparse.ArgumentParser):
             unknown = next((word for word in words if word.startswith("-")), words[0]).partition("=")[0]
             near = get_close_matches(unknown, self._option_string_actions, n=1, cutoff=0.7)
             return f"{unknown}: there is no such option" + (
-                f"; did you mean {near[0]}?" if near else "; crawlr --help lists them"
+                f"; did you mean {near[0]}?" if near else f"; {self.prog} --help lists them"
             )
         return message
 

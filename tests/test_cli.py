@@ -1,0 +1,375 @@
+"""The command: its words, its exit status, its streams and its signals."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crawlr
+from crawlr import grammar
+from crawlr.cli import main
+from crawlr.options import Options
+from tests.servers.local import Reply, page
+
+HEAVY = {"requests", "urllib3", "lxml", "sqlite3", "tqdm", "tldextract", "psutil", "multiprocessing", "ssl", "ada_url"}
+
+# ---------------------------------------------------------------- words
+
+OPTIONS = [
+    ("-d 3", "depth", 3),
+    ("--depth 3", "depth", 3),
+    ("--max-pages 10", "max_pages", 10),
+    ("--max-time 2m", "max_time", 120.0),
+    ("--scope prefix", "scope", "prefix"),
+    ("--scope any --same-host", "scope", "host"),
+    ("--same-host --scope any", "scope", "any"),
+    ("--include a --include b", "include", ("a", "b")),
+    ("--exclude a --exclude b", "exclude", ("a", "b")),
+    ("-c 5", "concurrency", 5),
+    ("--concurrency=5", "concurrency", 5),
+    ("--per-host 2", "per_host", 2),
+    ("--rps 0.5", "rps", 0.5),
+    ("--no-robots", "robots", False),
+    ("--max-crawl-delay 1s", "max_crawl_delay", 1.0),
+    ("-A bot/1", "user_agent", "bot/1"),
+    ("--user-agent bot/1", "user_agent", "bot/1"),
+    ("--timeout 500ms", "timeout", 0.5),
+    ("--connect-timeout 3", "connect_timeout", 3.0),
+    ("--retries 0", "retries", 0),
+    ("--max-redirects 3", "max_redirects", 3),
+    ("--max-body 8MiB", "max_body", 8 * 1024 * 1024),
+    ("-H A:1 --header B:2", "header", (("A", "1"), ("B", "2"))),
+    ("-b a=1 --cookie b=2", "cookie", "a=1; b=2"),
+    ("--auth a:b", "auth", "a:b"),
+    ("-x http://127.0.0.1:1", "proxy", "http://127.0.0.1:1"),
+    ("--proxy env", "proxy", "env"),
+    ("-k", "insecure", True),
+    ("--insecure", "insecure", True),
+    ("--ca-bundle CERT", "ca_bundle", "CERT"),
+    ("--sitemaps", "sitemaps", True),
+    ("--keep-params", "keep_params", True),
+    ("--ignore-param a --ignore-param b", "ignore_param", ("a", "b")),
+    ("--parse-procs 2", "parse_procs", 2),
+    ("--parse-timeout 5", "parse_timeout", 5.0),
+    ("--parse-memory 512M", "parse_memory", 512 * 1024 * 1024),
+    ("--fetcher curl", "fetcher", "curl"),
+    ("--parser lexbor", "parser", "lexbor"),
+    ("--follow a,img", "follow", ("a", "img")),
+    ("--nofollow all", "nofollow", "all"),
+    ("--edges all", "edges", "all"),
+    ("-o -", "out", "-"),
+    ("--out x.json.gz", "out", "x.json.gz"),
+    ("--resume", "resume", True),
+    ("--fresh", "fresh", True),
+    ("--stats s.json", "stats", "s.json"),
+]
+
+
+def words_of(text: str) -> list[str]:
+    import certifi
+
+    return [certifi.where() if word == "CERT" else word for word in text.split()]
+
+
+@pytest.mark.parametrize(("text", "name", "expected"), OPTIONS, ids=[text for text, _, _ in OPTIONS])
+def test_option_reaches_the_crawl(text: str, name: str, expected: object) -> None:
+    """Each option of the command is an option of the crawl, wherever it stands among the URLs."""
+    for words in (["x.example", *words_of(text), "y.example"], [*words_of(text), "x.example", "y.example"]):
+        given = vars(grammar.build_parser().parse_intermixed_args(words))
+        options = Options.make(given.pop("seeds"), **given)
+
+        assert options.seeds == ("https://x.example", "https://y.example")
+        assert getattr(options, name) == (words_of(text)[-1] if expected == "CERT" else expected)
+
+
+def test_every_option_of_the_crawl_is_in_the_grammar() -> None:
+    """What can be set from Python can be set from the command line."""
+    parsed = {action.dest for action in grammar.build_parser()._actions}
+    fields = set(Options.__dataclass_fields__)
+
+    assert fields - parsed == {"robots"}  # --no-robots
+    assert parsed - fields == {
+        *("no_robots", "input_file", "quiet", "verbose", "no_progress", "no_color", "version", "help"),
+    }
+
+
+MISTAKES = [
+    ("", "URL", "none is given"),
+    ("--depth", "--depth", "a whole number, 0 or more"),
+    ("-d", "--depth", "a whole number, 0 or more"),
+    ("x.example --depth x", "--depth: 'x'", "a whole number, 0 or more"),
+    ("x.example --depth -1", "--depth: '-1'", "a whole number, 0 or more"),
+    ("x.example --max-time 5x", "--max-time: '5x'", "10s, 500ms, 2m or 1h"),
+    ("x.example --max-body 1T", "--max-body: '1T'", "512K, 32MiB or 1G"),
+    ("x.example --scope site", "--scope: 'site'", "host, domain, prefix or any"),
+    ("x.example -H nocolon", "--header: ['nocolon']", "'Name: value'"),
+    ("x.example --include (", "--include: ['(']", "a Python regular expression"),
+    ("x.example --bogus", "--bogus", "crawlr --help"),
+    ("x.example --depht 3", "--depht", "did you mean --depth?"),
+    ("x.example --dep 3", "--dep", "did you mean --depth?"),
+    ("x.example --resume=yes", "--resume", "takes no value"),
+    ("x.example -Z", "-Z", "crawlr --help"),
+    ("ftp://x.example", "'ftp://x.example'", "http or https"),
+    ("http://[bad", "'http://[bad'", "http or https"),
+    ("x.example -o /no/such/folder/x", "--out: '/no/such/folder/x'", "a folder that exists"),
+    ("-i /no/such/file", "--input-file: '/no/such/file'", "one a line"),
+    ("--resume -o -", "--resume", "--out FILE"),
+    ("export", "'export'", "https://export"),
+    ("why http://x.example", "'why'", "https://why"),
+    ("diff", "'diff'", "https://diff"),
+    ("-q demo", "'demo'", "https://demo"),
+    ("x.example diff", "'diff'", "https://diff"),
+    ("demo --depth 3", "--depth", "crawlr demo --help"),
+    ("demo x.example", "x.example", "crawlr demo --help"),
+]
+
+
+@pytest.mark.parametrize(("text", "names", "says"), MISTAKES, ids=[text or "no words" for text, _, _ in MISTAKES])
+def test_mistake_is_one_line_and_status_2(text: str, names: str, says: str, capsys: Any) -> None:
+    """A mistake is said in one line that names what was given and what is accepted; nothing else happens."""
+    status = main(text.split())
+
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert out == ""
+    assert err.startswith("crawlr: ")
+    assert err.count("\n") == 1
+    assert names in err
+    assert says in err
+
+
+def test_help_and_version(capsys: Any) -> None:
+    """--help names every option with its help and ends well; so does --version."""
+    assert main(["--help"]) == 0
+
+    shown = capsys.readouterr().out
+    for action in grammar.build_parser()._actions:
+        assert all(option in shown for option in action.option_strings)
+    assert "usage: crawlr [OPTIONS] URL" in shown
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"crawlr {crawlr.__version__}\n"
+
+
+def test_help_fits_a_terminal_of_80_columns(monkeypatch: Any, capsys: Any) -> None:
+    """Nobody reads wrapped help; examples may be longer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["--help"])
+
+    options = capsys.readouterr().out.partition("examples:")[0]
+    assert max(len(line) for line in options.splitlines()) <= 80
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """`crawlr --help` answers at once: no library of the crawl is loaded for it."""
+    code = "import sys; from crawlr.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+
+    assert HEAVY & set(ended.stderr.split()) == set()
+
+
+def test_command_and_module_are_the_same_program() -> None:
+    """`crawlr` and `python -m crawlr` print the same help."""
+    script = Path(sys.executable).with_name("crawlr")
+    if not script.exists():
+        pytest.skip("the command is not installed beside this interpreter")
+    printed = [
+        subprocess.run([*words, "--help"], capture_output=True, timeout=30, check=True).stdout
+        for words in ([str(script)], [sys.executable, "-m", "crawlr"])
+    ]
+
+    assert printed[0] == printed[1] != b""
+
+
+# ---------------------------------------------------------------- exit status
+
+
+def test_status_0_with_dead_links(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """Broken links are what a crawl is for: it is done, and done well."""
+    made = site({"/": page("/gone", "/gone2")})
+    ran = run_cli(made.url(), rc=0)
+
+    assert ran.site_map.document["stats"]["errors"] == 2
+    assert "done  pages=3 ok=1 errors=2 skipped=0 unique_urls=3" in ran.out
+    assert "wrote " in ran.out.splitlines()[-1]
+    assert ran.err == ""
+
+
+def test_status_0_for_a_seed_that_is_no_html(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """A seed that answers well is a page, whatever it holds."""
+    made = site({"/": Reply(headers=(("Content-Type", "image/png"),), body=b"\x89PNG\r\n\x1a\n")})
+
+    run_cli(made.url(), rc=0)
+
+
+UNREACHED = {
+    "status 500": ({"/": Reply(status=500, body="x")}, "500"),
+    "status 404": ({}, "404"),
+    "robots.txt forbids": ({"/robots.txt": Reply(body="User-agent: *\nDisallow: /\n")}, "robots.txt"),
+    "robots.txt unreachable": ({"/robots.txt": Reply(status=500, body="x")}, "robots.txt"),
+}
+
+
+@pytest.mark.parametrize(("routes", "why"), UNREACHED.values(), ids=UNREACHED)
+def test_status_3_when_no_page_could_be_had(routes: Any, why: str, site: Any, run_cli: Any) -> None:
+    """A crawl that got nothing is no success, and stderr says why in one line."""
+    ran = run_cli("--retries", "0", site(routes).url(), rc=3)
+
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith("crawlr: no page answered")
+    assert why in ran.err
+    assert ran.site_map.document["complete"] is True
+
+
+def test_status_3_when_nobody_listens(run_cli: Callable[..., Any]) -> None:
+    """A refused connection is the same, with quiet output too."""
+    for words in ([], ["-q"]):
+        ran = run_cli("--retries", "0", *words, "http://127.0.0.1:9/", rc=3)
+
+        assert "refused" in ran.err.lower()
+        assert not words or ran.out == ""
+
+
+def test_page_budget_is_done(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """A bound that was reached counts as done, and the screen says which and how to go on."""
+    made = site({"/": page("/a", "/b"), "/a": page(), "/b": page()})
+    ran = run_cli("--max-pages", "2", made.url(), rc=0)
+
+    assert "bound --max-pages reached; to go on" in ran.out
+    assert ran.site_map.document["stop_reason"] == "page_budget"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_flushes_what_there_is(number: signal.Signals, site: Any, run_cli: Any, gate: Any) -> None:
+    """An interrupted crawl writes its map, says how to go on, and its status tells the signal."""
+    held = gate()
+    made = site({"/": page("/slow", "/slow2"), "/slow": Reply(gate=held), "/slow2": Reply(gate=held)})
+    running = run_cli.start(made.url())
+    held.wait_for_arrivals(2)
+    running.signal_group(number)
+    ran = running.wait(20)
+    held.open()
+
+    assert ran.rc == 128 + number
+    assert "cancelling: interrupting 2 fetches... flushed partial results to " in ran.err
+    assert "--resume" in ran.err
+    assert "Traceback" not in ran.err
+    assert ran.site_map.document["stop_reason"] == "interrupted"
+    assert [row["reason"] for row in ran.site_map.document["unvisited"]] == ["interrupted"] * 2
+
+
+def test_two_signals_at_once_end_the_program(site: Any, run_cli: Any, gate: Any) -> None:
+    """An impatient Ctrl-C, Ctrl-C ends within moments, without a traceback or a process left."""
+    held = gate()
+    made = site({"/": page("/slow"), "/slow": Reply(gate=held)})
+    running = run_cli.start(made.url())
+    held.wait_for_arrivals()
+    running.signal_group(signal.SIGINT)
+    running.signal_group(signal.SIGINT)
+    ran = running.wait(20)
+    held.open()
+
+    assert ran.rc == 130
+    assert "Traceback" not in ran.err
+    assert ran.left == ()
+
+
+# ---------------------------------------------------------------- streams
+
+
+def test_page_lines_and_nothing_else_on_stdout(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """In a pipe there are plain lines, without colours and carriage returns, and stderr is empty."""
+    ran = run_cli("--depth", "1", site({"/": page("/a", title="\x1b[2J"), "/a": page()}).url())
+
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("crawling http://127.0.0.1:")
+    assert " depth=1 concurrency=20 rps/host=0 parse-procs=" in lines[0]
+    assert sorted(line.split()[1] for line in lines[1:3]) == ["/", "/a"]
+    assert "\r" not in ran.out
+    assert "\x1b" not in ran.out
+    assert ran.err == ""
+
+
+def test_map_on_stdout_is_alone_there(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """--out - gives a document to the next program, and the lines to the person."""
+    ran = run_cli("--out", "-", site({"/": page("/a"), "/a": page()}).url(), out=None)
+
+    assert len(json.loads(ran.out)["pages"]) == 2
+    assert "pages=2" in ran.err
+    assert "  200  /a " in ran.err
+
+
+def test_closed_stdout_does_not_end_the_crawl(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """`crawlr ... | head -1`: the map is written all the same, and nobody hears of a broken pipe."""
+    made = site({"/": page(*[f"/{number}" for number in range(300)])}, default=page())
+    reader, writer = os.pipe()
+    thread = threading.Thread(target=lambda: (os.read(reader, 10), os.close(reader)))
+    thread.start()
+    ran = run_cli(made.url(), stdout=writer)
+    os.close(writer)
+    thread.join(10)
+
+    assert len(ran.site_map.document["pages"]) == 301
+    assert ran.err == ""
+
+
+def test_quiet_prints_nothing_and_verbose_logs(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """-q leaves both streams empty when all is well."""
+    ran = run_cli("-q", site({"/": page()}).url())
+
+    assert (ran.out, ran.err) == ("", "")
+
+
+def test_seeds_from_stdin(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """`-i -` takes the seeds from another program."""
+    made = site({"/a": page(), "/b": page()})
+    ran = run_cli("-i", "-", stdin=f"{made.url('/a')}\n# none\n\n{made.url('/b')}\n".encode())
+
+    assert sorted(made.targets()) == ["/a", "/b"]
+    assert "and 1 more" in ran.out.splitlines()[0]
+
+
+def test_secrets_reach_the_site_and_nothing_else(site: Any, run_cli: Any, tmp_path: Path) -> None:
+    """CRAWLR_AUTH, @FILE, -H and -b are sent, and are in no output, not even in the options of the map."""
+    (tmp_path / "auth").write_text("me:hush1\n")
+    cases = [
+        (["-H", "X-Key: hush2", "-b", "sid=hush3"], {"CRAWLR_AUTH": "me:hush1"}),
+        (["--auth", f"@{tmp_path / 'auth'}"], {}),
+    ]
+    for words, env in cases:
+        made = site({"/": page()})
+        ran = run_cli(*words, made.url(), env=env)
+
+        sent = {name.lower(): value for name, value in made.hits[-1].headers}
+        assert sent["authorization"] == "Basic " + base64.b64encode(b"me:hush1").decode()
+        assert ("x-key" not in sent) or (sent["x-key"], sent["cookie"]) == ("hush2", "sid=hush3")
+        assert "hush" not in ran.out + ran.err + json.dumps(ran.site_map.document)
+        assert ran.site_map.document["options"]["auth"] == "***"
+
+
+def test_auth_variable_that_is_none_is_refused_unseen(capsys: Any, monkeypatch: Any) -> None:
+    """The value of CRAWLR_AUTH is a secret, a wrong one too."""
+    monkeypatch.setenv("CRAWLR_AUTH", "hush")
+
+    assert main(["x.example"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("crawlr: CRAWLR_AUTH: ")
+    assert "hush" not in err
+
+
+def test_options_in_the_map_are_the_effective_ones(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """The map says by which values it was made."""
+    options = run_cli("--depth", "1", "--no-robots", site({"/": page()}).url()).site_map.document["options"]
+
+    assert (options["depth"], options["robots"], options["nofollow"], options["rps"]) == (1, False, "ignore", 0)
+    assert options["user_agent"].startswith(f"crawlr/{crawlr.__version__} (+https://")

@@ -1,0 +1,159 @@
+"""The fetch threads: each takes a task, performs one exchange, gives its permit back and delivers what came of it.
+
+From: the coordinator (acquire, submit). To: the coordinator's mailbox, one FetchDone for each task, whatever happens.
+`acquire`, `submit`, `interrupt` and `close` are called in the main thread only.
+
+A thread holds nothing and decides nothing: it never sleeps, retries, follows a redirect or asks for robots.txt. The one
+thing that it does besides fetching is to parse a robots.txt, which a hostile site can make long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from crawlr import content_coding
+from crawlr.errors import MachineError
+from crawlr.fetch import robots
+from crawlr.fetch.guard import local_fault
+from crawlr.records import FetchedPage, FetchFailure, FetchTask, Outcome, TaskKind
+
+__all__ = ["FetchDone", "FetchPool", "Fetcher"]
+
+_CLOSE_SECONDS = 2.0
+
+
+class Fetcher(Protocol):
+    """Performs exchanges: fetch.http, fetch.curl, or what a caller of crawlr.crawl gives."""
+
+    def fetch(self, task: FetchTask) -> FetchedPage | FetchFailure:
+        """One exchange, blocking. Called by many threads at once. Trouble is a value; what is raised becomes one."""
+
+    def interrupt(self) -> None:
+        """Cut what is in flight: every fetch under way returns soon, a later one at once."""
+
+    def close(self) -> None:
+        """Give up what is held. No fetch is under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchDone:
+    """A task that is over. Made by a fetch thread, read by the coordinator. Times in seconds."""
+
+    task: FetchTask
+    result: FetchedPage | FetchFailure
+    rules: robots.RobotsRules | None = None
+    """Of a robots.txt with a status of 200-299, else None. When it cannot be decoded its answer has that fault."""
+    waited: float = 0.0
+    """From submit to the begin of the fetch."""
+    busy: float = 0.0
+    """From then to its end."""
+
+
+class FetchPool:
+    """At most `concurrency` exchanges at once. Threads are started as they are needed, and owned until `close`."""
+
+    def __init__(self, *, fetcher: Fetcher, concurrency: int, deliver: Callable[[FetchDone], None]) -> None:
+        self._fetcher = fetcher
+        self._concurrency = concurrency
+        self._deliver = deliver
+        self._permits = threading.BoundedSemaphore(concurrency)  # taken by acquire, given back by the threads
+        self._tasks: queue.SimpleQueue[tuple[FetchTask, float] | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)  # threads that wait for a task and that no submit has counted on yet
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def busy(self) -> int:
+        """Permits that are taken: exchanges under way, or about to begin."""
+        return self._concurrency - self._permits._value
+
+    def acquire(self) -> bool:
+        """Take a permit without waiting; False when there is none. The thread gives it back after the last byte."""
+        return self._permits.acquire(blocking=False)
+
+    def submit(self, task: FetchTask) -> None:
+        """Hand a task to a thread. The caller has acquired a permit for it.
+
+        Raises MachineError when not one thread can be started.
+        """
+        if not self._idle.acquire(blocking=False) and len(self._threads) < self._concurrency:
+            self._start_thread()
+        self._tasks.put((task, time.monotonic()))
+
+    def interrupt(self) -> None:
+        """Cut what is in flight. Each task is still delivered, as a failure that is local where it was cut."""
+        self._fetcher.interrupt()
+
+    def close(self) -> None:
+        """End the threads: interrupts the fetcher, and waits two seconds for them together. The fetcher is not closed.
+
+        A thread whose fetch does not end in that time is left behind, as a daemon; nothing is delivered any more.
+        """
+        self._deliver = _drop
+        self._fetcher.interrupt()
+        for _ in self._threads:
+            self._tasks.put(None)
+        end = time.monotonic() + _CLOSE_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"crawlr-fetch-{len(self._threads)}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            if not self._threads:
+                raise MachineError(f"no fetch thread can be started: {error}") from error
+            return  # the others will come to it
+        self._threads.append(thread)
+
+    def _work(self) -> None:
+        fetcher, tasks, idle = self._fetcher, self._tasks, self._idle
+        while True:
+            item = tasks.get()
+            if item is None:
+                return
+            task, submitted = item
+            began = time.monotonic()
+            result: FetchedPage | FetchFailure
+            rules = None
+            try:
+                try:
+                    result = fetcher.fetch(task)
+                finally:
+                    self._permits.release()
+                if task.kind is TaskKind.ROBOTS and isinstance(result, FetchedPage) and 200 <= result.status < 300:
+                    result, rules = _read_robots(result)
+            except Exception as error:  # noqa: BLE001  # a worker never raises across its border
+                result = _failure(error)
+            done = FetchDone(
+                task=task, result=result, rules=rules, waited=began - submitted, busy=time.monotonic() - began
+            )
+            idle.release()
+            self._deliver(done)
+
+
+def _read_robots(result: FetchedPage) -> tuple[FetchedPage, robots.RobotsRules]:
+    """The rules of a robots.txt, and its answer with the fault decode_error when the content coding is broken."""
+    decoded = content_coding.decode(result.body, result.content_encoding, max_bytes=robots.MAX_BYTES + 1)
+    if decoded.fault is Outcome.DECODE_ERROR and result.fault is None:
+        result = dataclasses.replace(result, fault=Outcome.DECODE_ERROR, error=decoded.error)
+    return result, robots.parse(decoded.data)
+
+
+def _failure(error: Exception) -> FetchFailure:
+    fault = local_fault(error)
+    return FetchFailure(
+        outcome=Outcome.PROTOCOL_ERROR,
+        error=fault or f"{type(error).__name__}: {error}"[:200],
+        is_local=fault is not None,
+    )
+
+
+def _drop(_: FetchDone) -> None:
+    """Nobody reads the mailbox any more."""

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from crawlr import __version__, stopping
+from crawlr import __version__, limits, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError, MachineError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
@@ -234,7 +234,10 @@ class _Crawl:
                 stack.callback(parse_pool.close, kill=True)
                 parse_pool.start()
                 self._reporter.started(options, parse_procs=parse_pool.procs)
-                used = fetcher if fetcher is not None else _network(options, self._state.seeds, self._auth)
+                used = fetcher
+                if used is None:
+                    used = _network(options, self._state.seeds, self._auth)
+                    stack.callback(used.close)
                 fetch_pool = FetchPool(fetcher=used, concurrency=options.concurrency, deliver=mailbox.put)
                 stack.callback(fetch_pool.close)
                 ledger, frontier = self._ledger(filters, canonicalise)
@@ -254,6 +257,7 @@ class _Crawl:
                 )
                 try:
                     ending = coordinator.run()
+                    load = coordinator.load()
                 except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
                     failure = error
                     is_interrupt = isinstance(error, KeyboardInterrupt)
@@ -261,7 +265,7 @@ class _Crawl:
                     fetch_pool.interrupt()
             try:
                 # what was committed is written even when something went wrong, unless it is the disk that failed
-                result = self._write(ending)
+                result = self._write(ending, None if failure is not None else limits.limiter(load))
             except (CrawlrError, OSError):
                 if failure is None:
                     raise
@@ -305,7 +309,7 @@ class _Crawl:
         ledger.commit({"ended": None, "started_at": self._started_at})
         return ledger, frontier
 
-    def _write(self, ending: Ending) -> CrawlResult:
+    def _write(self, ending: Ending, limit: str | None) -> CrawlResult:
         """Note the ending in the journal, then write the outputs from it; a complete crawl needs its state no more."""
         options, journal = self._options, self._journal
         elapsed = time.monotonic() - self._began
@@ -336,7 +340,7 @@ class _Crawl:
             complete=complete,
             stop_reason=ending.reason,
             signal=ending.signal,
-            limit=None,
+            limit=limit,
             first_error=self._counts.first_error,
             state=journal.path if journal.path and not complete else None,
         )
@@ -406,19 +410,25 @@ def _network(options: Options, seeds: tuple[str, ...], auth: str | None) -> Fetc
     """The fetcher of --fetcher; secrets go to the seeds' origins only."""
     from crawlr.fetch.addresses import AddressPolicy
 
-    settings = {
-        "user_agent": options.user_agent,
-        "timeout": options.timeout,
-        "connect_timeout": options.connect_timeout,
-        "max_body": options.max_body,
-        "concurrency": options.concurrency,
-        "headers": options.header,
-        "cookie": options.cookie,
-        "auth": auth,
-        "secret_origins": frozenset(origin_of(seed) for seed in seeds),
-        "proxy": options.proxy,
-        "insecure": options.insecure,
-        "ca_bundle": options.ca_bundle,
-        "address_policy": AddressPolicy(),
-    }
-    raise MachineError(str(settings))
+    if options.fetcher == "curl":
+        from crawlr.fetch.curl import CurlFetcher as Engine
+    else:
+        from crawlr.fetch.http import HttpFetcher as Engine  # type: ignore[assignment]  # both are Fetchers
+    try:
+        return Engine(
+            user_agent=options.user_agent,
+            timeout=options.timeout,
+            connect_timeout=options.connect_timeout,
+            max_body=options.max_body,
+            concurrency=options.concurrency,
+            headers=options.header,
+            cookie=options.cookie,
+            auth=auth,
+            secret_origins=frozenset(origin_of(seed) for seed in seeds),
+            proxy=options.proxy,
+            insecure=options.insecure,
+            ca_bundle=options.ca_bundle,
+            address_policy=AddressPolicy(seed_hosts=frozenset(urlsplit(seed).hostname or "" for seed in seeds)),
+        )
+    except (ValueError, OSError) as error:
+        raise OptionsError(str(error)) from error

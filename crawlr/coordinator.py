@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crawlr import failpoints
+from crawlr import failpoints, limits
 from crawlr.errands import Errands
 from crawlr.errors import MachineError
 from crawlr.fetch import redirects, retry
@@ -45,7 +45,8 @@ from crawlr.records import (
 )
 from crawlr.reporting import Reporter, Status
 from crawlr.scope import host_key, origin_of
-from crawlr.stats import Counts, Stages
+from crawlr.stats import Counts, Stages, Wait
+from crawlr.traps import Traps
 
 __all__ = ["Coordinator", "Ending"]
 
@@ -71,6 +72,10 @@ _FAULT_RANK = (
     Outcome.PARSE_TIMEOUT,
     Outcome.PARSER_CRASH,
 )
+_TRAPS = {
+    "mirror": "a trap: one body under many addresses such as {url}; what only such pages lead to is not requested",
+    "chain": "a trap: an endless chain of pages such as {url}; what only its end leads to is not requested",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,6 +133,7 @@ class Coordinator:
         self.counts = counts
         self.stages = Stages()
         self._asked: dict[int, _Asked] = {}
+        self._traps = Traps(known)
         self._attempts: dict[int, int] = {}  # of URLs that wait for a retry: filled by _retry, emptied by _request
         self._errands = Errands(
             options, frontier=frontier, ledger=ledger, parse_pool=parse_pool, say_once=self._say_once, clock=clock
@@ -185,13 +191,17 @@ class Coordinator:
         try:
             message = mailbox.get_nowait()
         except queue.Empty:
+            why = self._why_wait()
             before = self._clock()
             try:
                 message = mailbox.get(timeout=self._timeout(now))
             except queue.Empty:
                 return
             finally:
-                self.stages.coordinator_idle += self._clock() - before
+                slept = self._clock() - before
+                self.stages.waits[why] += slept
+                if why is Wait.HOST:
+                    self._blame_host(slept)
         for _ in range(256):
             self._receive(message)
             try:
@@ -199,6 +209,19 @@ class Coordinator:
             except queue.Empty:
                 return
         self._receive(message)
+
+    def _why_wait(self) -> Wait:
+        if not self._can_take():
+            return Wait.PARSE
+        if not self._frontier.waiting:
+            return Wait.EMPTY
+        return Wait.FETCH if self._fetch.busy >= self._options.concurrency - self._withheld else Wait.HOST
+
+    def _blame_host(self, slept: float) -> None:
+        host = self._frontier.next_host()
+        if host is not None:
+            hosts = self.stages.rate_hosts
+            hosts[host.name] = hosts.get(host.name, 0.0) + slept
 
     def _timeout(self, now: float) -> float:
         due = [now + 0.25]  # the screen's clock moves on, and `stop=` is looked at
@@ -273,6 +296,25 @@ class Coordinator:
             errors=self.counts.errors,
             bytes=self.counts.bytes,
             elapsed=self._clock() - self._started,
+            limiter=limits.limiter_word(self.load()),
+        )
+
+    def load(self) -> limits.Load:
+        """How busy the stages have been so far."""
+        options = self._options
+        slowest = max((host.interval for host in self._frontier.hosts.values()), default=0.0)
+        rate = f"--rps {options.rps:g}"
+        if slowest and (not options.rps or slowest > 1 / options.rps + 1e-9):
+            rate = f"Crawl-delay {slowest:g}s"
+        elif not options.rps:
+            rate = f"--per-host {options.per_host}"
+        return limits.Load(
+            stages=self.stages,
+            elapsed=self._clock() - self._started,
+            procs=self._parse.procs,
+            concurrency=options.concurrency,
+            parse_busy=sum(self._parse.busy),
+            rate=rate,
         )
 
     def _say_once(self, key: str, text: str) -> None:
@@ -347,11 +389,13 @@ class Coordinator:
     def _account(self, done: FetchDone) -> None:
         stages, timing = self.stages, done.result.timing
         stages.fetch_busy += done.busy
+        stages.fetch_queued += done.waited
         stages.fetch_connect += timing.connect
         stages.fetch_first_byte += timing.first_byte
         stages.fetch_body += timing.body
         if isinstance(done.result, FetchedPage):
             stages.wire_bytes += done.result.wire_bytes
+            stages.pages += 1
 
     def _reserve(self, asked: _Asked, size: int) -> None:
         """Put the real size of a body in the place of what was reserved for it."""
@@ -379,7 +423,6 @@ class Coordinator:
         now = self._clock()
         if decision.holds_host:
             self._frontier.hold(asked.host, now + decision.delay, now)
-            self.stages.hosts_held.add(asked.host.name)
         self.stages.retries += 1
         self._put_back(number, asked, now + decision.delay, attempts=asked.attempt)
         return True
@@ -526,6 +569,7 @@ class Coordinator:
         stages.parse_decode += result.decode_us / 1e6
         stages.parse_parse += result.parse_us / 1e6
         stages.parse_resolve += result.resolve_us / 1e6
+        stages.parsed += 1
         outcome, error = self._worst(page, result)
         ids = table.ids
         kinds = result.flags
@@ -564,7 +608,11 @@ class Coordinator:
                 last_modified=page.last_modified,
             )
         )
-        self._ledger.reach_by_links(number, targets, self._follows(kinds, robots))
+        trap = self._traps.judge(number, targets, result.body_hash)
+        if trap is not None:
+            self._ledger.trap(targets)
+            self._say_once(f"trap {trap}", _TRAPS[trap].format(url=asked.url))
+        self._ledger.reach_by_links(number, targets, bytes(len(kinds)) if trap else self._follows(kinds, robots))
 
     def _worst(self, page: FetchedPage, result: PageResult) -> tuple[Outcome, str | None]:
         parsed = Outcome(result.outcome)

@@ -373,6 +373,10 @@ class Frontier:
             self._order += 1
             heapq.heappush(self._ready, (host.next_at, self._order, host))
 
+    def next_host(self) -> Host | None:
+        """The host whose turn comes next, None when none has anything to be requested."""
+        return self._ready[0][2] if self._ready else None
+
     def ready_at(self) -> float | None:
         """When `take` may return something (it need not), None when only an answer can change that."""
         times = [heap[0][0] for heap in (self._ready, self._later) if heap]

@@ -64,6 +64,7 @@ class KnownUrls:
         self.depth = array("i")
         self.parent = array("i")  # -1: none
         self.root = array("i")  # the seed's id
+        self.shape = array("I")  # traps.shape of its address
         self.origin = array("i")  # the frontier's number of its origin, -1 while out of scope
         self.state = bytearray()
         self.flags = bytearray()
@@ -77,7 +78,7 @@ class KnownUrls:
         """The id of the identity `key`, None when it is not known."""
         return self._ids.get(hash(key))
 
-    def add(self, key: str, *, flags: int, origin: int) -> int:
+    def add(self, key: str, *, flags: int, origin: int, shape: int = 0) -> int:
         """The id given to an identity that is not known yet; it starts out HELD or OUTSIDE, with no way leading to
         it.
         """
@@ -86,6 +87,7 @@ class KnownUrls:
         self.depth.append(FAR)
         self.parent.append(-1)
         self.root.append(number)
+        self.shape.append(shape)
         self.origin.append(origin)
         self.state.append(State.HELD if flags & Flag.IN_SCOPE else State.OUTSIDE)
         self.flags.append(flags)

@@ -24,6 +24,7 @@ from crawlr.journal import Journal, PageRow, UrlRow
 from crawlr.known import FAR, Flag, KnownUrls, State
 from crawlr.records import Outcome, PageRecord, SkipReason
 from crawlr.scope import Scope
+from crawlr.traps import shape
 
 __all__ = ["Committed", "Finished", "Ledger", "Verdict"]
 
@@ -149,12 +150,10 @@ class Ledger:
         number = self.known.find(key)
         if number is not None:
             return number
-        flags = 0
-        origin = -1
         if self.scope.has(url):
-            flags = self._rules(url)
-            origin = self._origin(url)
-        number = self.known.add(key, flags=flags, origin=origin)
+            number = self.known.add(key, flags=self._rules(url), origin=self._origin(url), shape=shape(url))
+        else:
+            number = self.known.add(key, flags=0, origin=-1)
         self._new.append((number, url, None if key == url else key))
         if len(self._texts) < _TEXTS_KEPT:
             self._texts[number] = url
@@ -191,6 +190,7 @@ class Ledger:
         if not known.flags[number] & Flag.IN_SCOPE:
             known.flags[number] |= self._rules(url)
             known.origin[number] = self._origin(url)
+            known.shape[number] = shape(url)
             known.state[number] = State.HELD
             self._touch(number)
 
@@ -269,6 +269,13 @@ class Ledger:
             # nothing to do for nearly every link: this test is what an edge costs
             if depths[number] > depth or (follow and not flags[number] & Flag.FOLLOWED) or (hops and number in hops):
                 self._reach(number, depth=depth, parent=source, root=root, hops=0, is_followed=bool(follow))
+
+    def trap(self, targets: Iterable[int]) -> None:
+        """Note that a trapped page leads to `targets`: what nothing else leads to is skipped as a trap."""
+        for number in targets:
+            if not self.known.flags[number] & Flag.TRAPPED:
+                self.known.flags[number] |= Flag.TRAPPED
+                self._touch(number)
 
     def reach_by_redirect(self, source: int, url: str) -> tuple[int | None, Outcome, str | None]:
         """A redirect of `source` to `url`: (the target's id or None, the outcome of `source`, its error).
@@ -521,8 +528,13 @@ class Ledger:
         for url in self._joined:
             self.scope.join(url)
         for number, url, key, depth, parent, root, hops, flags in self.journal.urls():
-            origin = self._origin(url) if flags & Flag.IN_SCOPE else -1
-            added = known.add(url if key is None else key, flags=flags, origin=origin)
+            is_inside = flags & Flag.IN_SCOPE
+            added = known.add(
+                url if key is None else key,
+                flags=flags,
+                origin=self._origin(url) if is_inside else -1,
+                shape=shape(url) if is_inside else 0,
+            )
             assert added == number, (added, number)
             known.depth[number] = depth
             known.parent[number] = -1 if parent is None else parent

@@ -1,21 +1,22 @@
 """The accounting of a crawl: what was counted, and where the time of each stage went.
 
-From: the coordinator (one call an answer or result). To: progress, --stats and the `limit` line. Main thread.
+From: the coordinator (one call an answer, result or wait). To: progress, --stats and crawlr.limits. Main thread.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from crawlr.journal import Journal
 from crawlr.records import Outcome, PageRecord
 
-__all__ = ["Counts", "Stages"]
+__all__ = ["Counts", "Stages", "Wait"]
 
 
 @dataclass(slots=True)
 class Counts:
-    """Pages over all runs of a crawl, kept in the journal at each end."""
+    """Pages over all runs of a crawl, taken up from the journal at a resume."""
 
     pages: int = 0
     ok: int = 0
@@ -35,6 +36,7 @@ class Counts:
             self.errors = pages - ok
 
     def add(self, record: PageRecord) -> None:
+        """Count one page that has been committed."""
         self.pages += 1
         self.bytes += record.bytes
         if record.status is not None and 200 <= record.status < 400:
@@ -48,20 +50,48 @@ class Counts:
                 self.first_error = f"{record.url}: {reason}"
 
 
+class Wait(StrEnum):
+    """What the coordinator waits for while it sleeps."""
+
+    FETCH = "fetch"
+    """Every permit is out: answers have to come first."""
+    PARSE = "parse"
+    """So much has been fetched that parsing has to catch up first."""
+    HOST = "host"
+    """URLs wait, but no host may be asked yet: its rate, Crawl-delay, Retry-After or --per-host."""
+    EMPTY = "empty"
+    """No URL waits: answers or parse results have to name new ones."""
+
+
 @dataclass(slots=True)
 class Stages:
-    """Seconds of work by stage since this run began."""
+    """Seconds by stage since this run began; fetch and parse are summed over their slots."""
 
     fetch_busy: float = 0.0
     fetch_connect: float = 0.0
     fetch_first_byte: float = 0.0
     fetch_body: float = 0.0
+    fetch_queued: float = 0.0
+    """Between the coordinator's hand-off and the start of the exchange."""
     parse_decode: float = 0.0
     parse_parse: float = 0.0
     parse_resolve: float = 0.0
-    coordinator_idle: float = 0.0
+    waits: dict[Wait, float] = field(default_factory=lambda: dict.fromkeys(Wait, 0.0))
     journal: float = 0.0
     wire_bytes: int = 0
+    pages: int = 0
+    """Answers of pages with a status."""
+    parsed: int = 0
     requests: int = 0
     retries: int = 0
-    hosts_held: set[str] = field(default_factory=set)
+    rate_hosts: dict[str, float] = field(default_factory=dict)
+    """Seconds that the coordinator slept because of one host's rate, by host."""
+
+    @property
+    def idle(self) -> float:
+        """Seconds that the coordinator slept."""
+        return sum(self.waits.values())
+
+    @property
+    def parse_busy(self) -> float:
+        return self.parse_decode + self.parse_parse + self.parse_resolve

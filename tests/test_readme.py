@@ -1,0 +1,147 @@
+"""README.md says what is true: every option is in it, every default, every command and program in it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawlr import grammar
+from crawlr.options import Options
+from crawlr.records import Outcome, SkipReason, UnvisitedReason
+from tests.running import GUARD, ROOT
+from tests.servers.local import Reply, page
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SETUP = ("python3 -m venv", ".venv/bin/pytest")
+COMMANDS = [text for kind, text in BLOCKS if kind == "sh" and not text.startswith(SETUP)]
+PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
+ROWS = re.findall(r"^\| `(-[^`]+)` \| ?(.*?) ?\| (.*) \|$", README, re.MULTILINE)
+ELSEWHERE = {"--check"}
+"""Options in README.md that are those of another program."""
+
+
+def actions() -> list[Any]:
+    return [action for action in grammar.build_parser()._actions if action.option_strings]
+
+
+def test_every_option_has_its_row() -> None:
+    """The tables list each option once, spelled as the command takes it, with its placeholder."""
+    expected = {
+        ", ".join(action.option_strings) + (f" {action.metavar}" if action.nargs != 0 else "") for action in actions()
+    }
+
+    assert sorted(spelling for spelling, _, _ in ROWS) == sorted(expected)
+
+
+def test_no_option_is_made_up() -> None:
+    """Every --option in the text is one of the command."""
+    existing = {option for action in actions() for option in action.option_strings}
+
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - existing - ELSEWHERE == set()
+
+
+def test_defaults_are_those_of_the_program() -> None:
+    """What the tables give as a default is what happens without the option."""
+    dest = {option: action.dest for action in actions() for option in action.option_strings}
+    checked = 0
+    for spelling, default, _ in ROWS:
+        name = dest[re.findall(r"--[a-z-]+", spelling)[0]]
+        if found := re.fullmatch(r"`([^`-]\S*)`", default):
+            assert Options.make("x.example", **{name: found[1]}) == Options.make("x.example"), spelling
+            checked += 1
+        elif default == "no limit":
+            assert getattr(Options(), name) is None, spelling
+        elif default == "off" and name in Options.__dataclass_fields__:
+            assert getattr(Options(), name) is False, spelling
+
+    assert checked >= 15
+
+
+def test_outcomes_and_reasons_are_all_named() -> None:
+    """A reader of sitemap.json finds every word of it explained."""
+    words = set(re.findall(r"`(\w+)`", README))
+
+    assert {str(each) for each in (*Outcome, *SkipReason, *UnvisitedReason)} - words == set()
+
+
+def test_json_example_is_a_map() -> None:
+    """The example of the format has the fields that the program writes."""
+    (example,) = (json.loads(text) for kind, text in BLOCKS if kind == "json")
+
+    from tests.contract import PAGE_FIELDS
+
+    assert set(example["pages"][0]) == PAGE_FIELDS
+    assert example["format"] == "crawlr-sitemap/1"
+
+
+def test_set_up_is_two_commands_that_ci_runs() -> None:
+    """A newcomer copies two lines; .ci/run reads the same two."""
+    setup = [text for kind, text in BLOCKS if kind == "sh" and text.startswith(SETUP)]
+
+    assert [text.count("\n") for text in setup] == [1, 1]
+    assert "crawlr demo" in setup[0]
+    assert "'^python3 -m venv .venv' README.md" in (ROOT / ".ci/run").read_text()
+
+
+@pytest.fixture
+def example(site: Any) -> str:
+    """A site that stands for https://example.com: its root as README's texts write it."""
+    routes = {"/": page("/docs/", "/blog/"), "/docs/": page("/docs/a", "/docs/b?c"), "/blog/": page()}
+    return site(routes, default=page()).url("")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An environment in which `crawlr` is this program, without a delay between requests unless one is asked for."""
+    program = folder / "bin" / "crawlr"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m crawlr --rps 0 "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return os.environ | {
+        "PATH": os.pathsep.join([str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(GUARD), str(ROOT)]),
+    }
+
+
+@pytest.mark.parametrize("text", COMMANDS, ids=[text.strip().splitlines()[-1][:50] for text in COMMANDS])
+def test_commands_run(text: str, example: str, site: Any, tmp_path: Path) -> None:
+    """Each block of commands does what it says, line by line, against a site on loopback."""
+    if "--resume" in text:  # the first command has to leave something for the second
+        example = site({"/": page(*[f"/{number}" for number in range(150)])}, default=page()).url("")
+    env = environment(tmp_path)
+    for line in text.replace("https://example.com", example).strip().splitlines():
+        ended = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+
+        assert ended.returncode == 0, f"{line}: {ended.stderr[-2000:]}"
+        assert "Traceback" not in ended.stderr
+    if "--resume" in text:
+        assert len(json.loads((tmp_path / "site.json").read_text())["pages"]) == 151
+
+
+@pytest.mark.parametrize("text", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_programs_run(text: str, site: Any, tmp_path: Path) -> None:
+    """Each example in Python runs as a script and prints what it found."""
+    made = site({"/": page("/contact", "/gone"), "/contact": page(title="Contact"), "/gone": Reply(status=404)})
+    script = tmp_path / "example.py"
+    script.write_text(text.replace("https://example.com", made.url("")))
+    ended = subprocess.run(
+        [sys.executable, script.name],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(GUARD), str(ROOT)])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert made.url("") in ended.stdout

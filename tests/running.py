@@ -58,7 +58,7 @@ class Running:
         stdout: int | None = None,
         stdout_pipe: bool = False,
         module: Sequence[str] = ("-m", "crawlr"),
-        preexec: object = None,
+        limits: Mapping[int, int] | None = None,
     ) -> None:
         self.out = out
         self.args = args
@@ -67,14 +67,13 @@ class Running:
         self._pump: threading.Thread | None = None
         with self._stdout.open("wb") as stdout_file, self._stderr.open("wb") as stderr_file:
             self.process = subprocess.Popen(
-                [sys.executable, *module, *args],
+                [*_limited(limits or {}), sys.executable, *module, *args],
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if stdout_pipe else stdout if stdout is not None else stdout_file,
                 stderr=stderr_file,
                 cwd=folder,
                 env=self._environment(env or {}),
                 start_new_session=True,
-                preexec_fn=preexec,  # type: ignore[arg-type]  # a callable or None
             )
         if stdout_pipe:
             self._pump = threading.Thread(target=self._drain, name="reader of a pipe", daemon=True)
@@ -135,6 +134,23 @@ class Running:
             return False
         return True
 
+    def peak_memory(self) -> int:
+        """Run to the end and give the most memory that all processes together had: proportional set size, sampled."""
+        peak = 0
+        while not self.has_ended_within(0.05):
+            size = 0
+            for member in self.members():
+                with contextlib.suppress(psutil.Error):
+                    size += member.memory_full_info().pss
+            peak = max(peak, size)
+        return peak
+
+    def has_reader_ended_within(self, seconds: float) -> bool:
+        """Whether the reader of a `stdout_pipe` has seen its end."""
+        assert self._pump is not None
+        self._pump.join(seconds)
+        return not self._pump.is_alive()
+
     def wait(self, limit: float = 60.0) -> Ran:
         """The finished run; fails when it did not end within `limit` seconds or tried to reach beyond loopback."""
         has_ended = self.has_ended_within(limit)
@@ -182,6 +198,16 @@ class Running:
             return f"{process.pid} {process.status()} {' '.join(process.cmdline())[:160]}"
         except psutil.Error:
             return f"{process.pid} gone"
+
+
+def _limited(limits: Mapping[int, int]) -> list[str]:
+    """Words before a command that give it these resource limits: another Python that becomes the command."""
+    if not limits:
+        return []
+    code = "import os, resource, sys\n" + "".join(
+        f"resource.setrlimit({name}, ({value}, {value}))\n" for name, value in limits.items()
+    )
+    return [sys.executable, "-c", code + "os.execv(sys.argv[1], sys.argv[1:])"]
 
 
 def problems(ran: Ran) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tests.gates import Gate
 from tests.servers.wire import Request, Wire, WireServer
@@ -39,10 +40,10 @@ def redirect(location: str, status: int = 302) -> Reply:
 class Site(WireServer):
     """Serves `routes` (target or path -> answer). What is not there is 404, robots.txt included."""
 
-    def __init__(self, routes: Mapping[str, Answer], *, default: Answer | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(self, routes: Mapping[str, Answer], *, default: Answer | None = None, **options: Any) -> None:
         self.routes = dict(routes)
         self.default: Answer = default if default is not None else Reply(status=404, body="no such page")
-        super().__init__(host=host)
+        super().__init__(**options)
 
     def url(self, target: str = "/") -> str:
         return self.origin() + target

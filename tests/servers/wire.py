@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -106,8 +107,16 @@ class Wire:
 class WireServer:
     """Listens on one loopback port per origin name and answers each request by `respond`, which a subclass gives."""
 
-    def __init__(self, *, origins: tuple[str, ...] = ("",), host: str = "127.0.0.1", log: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        origins: tuple[str, ...] = ("",),
+        host: str = "127.0.0.1",
+        log: str | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.host = host
+        self._tls = tls
         self.requests: list[Request] = []
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -126,7 +135,7 @@ class WireServer:
         raise NotImplementedError
 
     def origin(self, name: str = "") -> str:
-        return f"http://{self.host}:{self.ports[name]}"
+        return f"http{'s' if self._tls else ''}://{self.host}:{self.ports[name]}"
 
     def wait_for_requests(self, count: int, *, path: str | None = None, limit: float = 20.0) -> None:
         """Return once `count` requests have come since the beginning, for `path` or for any; fails after the limit."""
@@ -183,6 +192,12 @@ class WireServer:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.settimeout(IDLE_LIMIT)
+            if self._tls is not None:
+                with self._lock:
+                    self._sockets.discard(sock)
+                    sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                    self._sockets.add(sock)
+                sock.do_handshake()
             wire, buffered = Wire(self, sock, origin), b""
             for nth in range(1, 1_000_000):
                 head, buffered = _read_head(sock, buffered)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from crawlr import grammar
@@ -86,10 +86,12 @@ def _crawl(options: Options, look: _Look) -> int:
     from crawlr import api
     from crawlr.progress import open_screen
 
-    with open_screen(
-        out=options.out, is_quiet=look.is_quiet, has_progress=look.has_progress, has_colour=look.has_colour
-    ) as screen:
-        _configure_logging(screen, look.verbosity)
+    with (
+        open_screen(
+            out=options.out, is_quiet=look.is_quiet, has_progress=look.has_progress, has_colour=look.has_colour
+        ) as screen,
+        _logging_to(screen, look.verbosity),
+    ):
         summary = api.run(options, reporter=screen, catch_signals=True)
     return _status_of(summary)
 
@@ -163,7 +165,8 @@ def _flush_streams() -> None:
             os.close(nowhere)
 
 
-def _configure_logging(screen: Screen, verbosity: int) -> None:
+@contextmanager
+def _logging_to(screen: Screen, verbosity: int) -> Iterator[None]:
     """Log records as lines above the bar: errors of crawlr always, with -v what it does, with -vv each URL."""
     import logging
 
@@ -176,6 +179,13 @@ def _configure_logging(screen: Screen, verbosity: int) -> None:
     handler = OnScreen()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("crawlr")
-    logger.handlers = [handler]  # not added: main may run more than once in a process
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
     logger.propagate = False
     logger.setLevel({0: logging.ERROR, 1: logging.INFO}.get(verbosity, logging.DEBUG))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]

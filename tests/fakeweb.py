@@ -81,7 +81,7 @@ class FakeWeb:
             except threading.BrokenBarrierError:
                 return FetchFailure(outcome=Outcome.RESET, error="the barrier was not reached by all in time")
         if self._interrupted.is_set():
-            return FetchFailure(outcome=Outcome.RESET, error="interrupted")
+            return FetchFailure(outcome=Outcome.RESET, error="interrupted", is_local=True)
         if page.error is not None:
             raise page.error
         if page.failure is not None:

@@ -125,7 +125,6 @@ class OddError(BaseException):
 RAISED = [
     ValueError("bad"),
     RuntimeError(),
-    MemoryError(),
     OSError(5, "input"),
     KeyboardInterrupt(),
     SystemExit(3),

@@ -6,6 +6,7 @@ import http.client
 import re
 import socket
 import threading
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +18,11 @@ from tests import leaks
 from tests.contract import SiteMap, violations
 from tests.gates import Gate
 from tests.loopback import sitecustomize as guard
-from tests.servers import bad_contents, graph
+from tests.servers import graph
+from tests.servers.bad_contents import gzip_bomb
+from tests.servers.behaviour import BEHAVIOURS, BOMB_SIZE, LINK_BEFORE, ORIGINS
 from tests.servers.local import Once, Reply, Site, page, redirect
-from tests.servers.misbehaving import BEHAVIOURS, ORIGINS
+from tests.servers.misbehaving import SOURCES
 from tests.servers.process import ServerProcess
 
 NAMED = """drip_body drip_headers hang inf_1xx early_hints inf_trailers huge_chunk_line bad_chunk headers_101 header_70k
@@ -190,6 +193,7 @@ def test_a_graph_is_the_same_for_the_same_seed() -> None:
 
 def test_the_misbehaving_server_knows_every_behaviour_that_was_asked_for() -> None:
     """None of the named behaviours is missing, and robots.txt and sitemaps have theirs."""
+    assert len(SOURCES) == 3  # imported, which fills the register
     assert set(NAMED) <= set(BEHAVIOURS)
     assert {name.partition("_")[0] for name in ORIGINS} == {"robots", "sitemap"}
 
@@ -245,8 +249,8 @@ def test_hits_of_a_server_process_are_in_its_log(misbehaving: ServerProcess) -> 
 
 def test_the_bomb_is_small_and_unpacks_to_its_size() -> None:
     """A few hundred kilobytes on the wire, valid gzip, 200 MiB unpacked."""
-    packed = bad_contents.gzip_bomb()
-    unpacker = bad_contents.zlib.decompressobj(31)
+    packed = gzip_bomb()
+    unpacker = zlib.decompressobj(31)
     size = 0
     piece = packed
     while piece and not unpacker.eof:
@@ -254,7 +258,7 @@ def test_the_bomb_is_small_and_unpacks_to_its_size() -> None:
         piece = unpacker.unconsumed_tail
 
     assert len(packed) < 400_000
-    assert (size, unpacker.eof) == (bad_contents.BOMB_SIZE + len(bad_contents.LINK_BEFORE), True)
+    assert (size, unpacker.eof) == (BOMB_SIZE + len(LINK_BEFORE), True)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])

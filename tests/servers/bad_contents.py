@@ -147,7 +147,7 @@ def _body(content: bytes | str, content_type: str = "text/html; charset=utf-8") 
     return answer
 
 
-for _name, _content in {
+CONTENTS: dict[str, bytes | str] = {
     "no_body": "",
     "whitespace": " \r\n\t" * 100,
     "comment_only": "<!-- nothing else -->",
@@ -182,8 +182,8 @@ for _name, _content in {
         ),
         "/page/after",
     ),
-}.items():
-    BEHAVIOURS[_name] = _body(_content)
+}
+BEHAVIOURS |= {name: _body(content) for name, content in CONTENTS.items()}
 
 
 @behaviour

@@ -150,7 +150,6 @@ class Screen:
 
     def finished(self, summary: Summary) -> None:
         with self._lock:
-            self._write_gathered()
             if self._is_cancelled and summary.out is not None:
                 space = " " if self._is_mid_line else ""
                 self._notes.write(f"{space}flushed partial results to {_file(summary.out)}\n")
@@ -175,7 +174,8 @@ class Screen:
     def _gather(self, status: str, url: str, said: str, colour: str) -> None:
         painted = f"\x1b[{colour}m{status}\x1b[0m" if self._has_colour else status
         self._gathered.append(f"  {painted}{' ' * (4 - len(status))} {self._shown(url):<{_URL_WIDTH}} {said}")
-        if self._clock() - self._written_at >= _INTERVAL or len(self._gathered) >= _MOST_GATHERED:
+        is_time = self._clock() - self._written_at >= _INTERVAL and not self._is_mid_line
+        if is_time or len(self._gathered) >= _MOST_GATHERED:
             with self._lock:
                 self._write_gathered()
 

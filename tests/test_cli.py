@@ -215,8 +215,8 @@ def test_status_0_for_a_seed_that_is_no_html(site: Callable[..., Any], run_cli: 
 UNREACHED = {
     "status 500": ({"/": Reply(status=500, body="x")}, "500"),
     "status 404": ({}, "404"),
-    "robots.txt forbids": ({"/robots.txt": Reply(body="User-agent: *\nDisallow: /\n")}, "robots.txt"),
-    "robots.txt unreachable": ({"/robots.txt": Reply(status=500, body="x")}, "robots.txt"),
+    "robots.txt forbids": ({"/robots.txt": Reply(body="User-agent: *\nDisallow: /\n")}, "robots"),
+    "robots.txt unreachable": ({"/robots.txt": Reply(status=500, body="x")}, "robots"),
 }
 
 

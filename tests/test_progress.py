@@ -200,6 +200,27 @@ def test_interruption_says_what_was_saved_and_how_to_go_on(screen: Screen, lines
     assert "interrupted  pages=842" in lines.getvalue()
 
 
+def test_interruption_is_one_line_on_a_terminal_too(terminal: type[Terminal], clock: Any) -> None:
+    """Pages that are committed last do not come between the two halves of the line."""
+    made = terminal(120)
+    with Screen(lines=made.stream, notes=made.stream, has_bar=True, clock=clock) as screen:
+        begin(screen)
+        clock.advance(1)
+        screen.status(status(1))
+        screen.cancelling(3)
+        clock.advance(1)
+        screen.page(record("/late"))
+        screen.finished(summary(stop_reason=StopReason.INTERRUPTED, signal=2, state="sitemap.json.crawl"))
+    rows = made.rows()
+
+    assert [row[:30] for row in rows[1:4]] == [
+        "cancelling: interrupting 3 fet",
+        "  200  /late                  ",
+        "interrupted  pages=842 ok=820 ",
+    ]
+    assert rows[1].endswith("... flushed partial results to sitemap.json")
+
+
 def test_interruption_that_wrote_nothing_does_not_say_so(screen: Screen, notes: io.StringIO) -> None:
     """Without a file there are no flushed results, and the open line is ended."""
     screen.cancelling(1)

@@ -250,6 +250,7 @@ class _Adapter(HTTPAdapter):
 
 def _read(raw: Any, limit: int) -> Body:
     """The body, at most `limit` bytes of it, with what ended it early. Raises Trouble for a fault of this machine."""
+    announced = raw.length if isinstance(raw, OpenReply) else None
     pieces: list[bytes] = []
     size = 0
     fault: Outcome | None = None
@@ -267,6 +268,8 @@ def _read(raw: Any, limit: int) -> Body:
             raise trouble from caught
         fault = Outcome.RESET if trouble.outcome is Outcome.TLS_ERROR else trouble.outcome
         error = trouble.error
+    if announced is not None and announced > limit and fault is Outcome.TRUNCATED:
+        fault, error = Outcome.TOO_LARGE, f"announced as {announced} bytes, over {limit}"  # another try brings no more
     data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     return Body(data[:limit] if size > limit else data, fault, error)
 

@@ -76,6 +76,10 @@ class FetchPool:
         """Take a permit without waiting; False when there is none. The thread gives it back after the last byte."""
         return self._permits.acquire(blocking=False)
 
+    def release(self) -> None:
+        """Give back a permit for which nothing was submitted."""
+        self._permits.release()
+
     def submit(self, task: FetchTask) -> None:
         """Hand a task to a thread. The caller has acquired a permit for it.
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from crawlr import __version__, limits, stopping
 from crawlr.coordinator import Coordinator, Ending
-from crawlr.errors import CrawlrError, MachineError, OptionsError
+from crawlr.errors import CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.frontier import Frontier
 from crawlr.journal import Journal
@@ -31,7 +31,7 @@ from crawlr.parse.worker import WorkerSettings
 from crawlr.records import PageRecord, SkippedRecord, StopReason, UnvisitedRecord
 from crawlr.reporting import Reporter, SilentReporter, Summary
 from crawlr.scope import Scope, origin_of
-from crawlr.sinks import files, sitemap_json
+from crawlr.sinks import files, sitemap_json, stats_json
 from crawlr.state import OpenState, open_state
 from crawlr.stats import Counts
 from crawlr.view import CrawlView, Totals
@@ -93,7 +93,7 @@ def crawl(
     seeds: str | Iterable[str] = (),
     *,
     on_page: Callable[[PageRecord], object] | None = None,
-    fetcher: Fetcher | None = None,
+    fetcher: Fetcher | str | None = None,
     canonicalise: Callable[[str], str | None] | None = None,
     filters: Sequence[Callable[[str], bool]] = (),
     stop: threading.Event | None = None,
@@ -111,7 +111,7 @@ def crawl(
     OptionsError and StateError for a mistake, MachineError for a fault of this machine. KeyboardInterrupt cleans up and
     is raised again; no signal handlers are installed.
     """
-    engine = {"fetcher": fetcher} if isinstance(fetcher, str) else {}
+    engine: dict[str, object] = {"fetcher": fetcher} if isinstance(fetcher, str) else {}
     made = Options.make(seeds, **options, **engine)
     return _run(
         made,
@@ -257,7 +257,6 @@ class _Crawl:
                 )
                 try:
                     ending = coordinator.run()
-                    load = coordinator.load()
                 except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
                     failure = error
                     is_interrupt = isinstance(error, KeyboardInterrupt)
@@ -265,7 +264,7 @@ class _Crawl:
                     fetch_pool.interrupt()
             try:
                 # what was committed is written even when something went wrong, unless it is the disk that failed
-                result = self._write(ending, None if failure is not None else limits.limiter(load))
+                result = self._write(ending, coordinator, frontier)
             except (CrawlrError, OSError):
                 if failure is None:
                     raise
@@ -309,9 +308,10 @@ class _Crawl:
         ledger.commit({"ended": None, "started_at": self._started_at})
         return ledger, frontier
 
-    def _write(self, ending: Ending, limit: str | None) -> CrawlResult:
+    def _write(self, ending: Ending, coordinator: Coordinator, frontier: Frontier) -> CrawlResult:
         """Note the ending in the journal, then write the outputs from it; a complete crawl needs its state no more."""
         options, journal = self._options, self._journal
+        load = coordinator.load()
         elapsed = time.monotonic() - self._began
         complete = ending.reason is StopReason.FINISHED
         whole_elapsed = round(self._elapsed_before + elapsed, 3)
@@ -325,6 +325,9 @@ class _Crawl:
             head = self._head(ending, stats)
             with files.whole(options.out) as out:
                 sitemap_json.write(out, view, head=head)
+        if options.stats is not None:
+            with files.whole(options.stats) as out:
+                stats_json.write(out, load=load, timeline=coordinator.timeline, frontier=frontier, pages=stats)
         if complete:
             journal.unlink()
         summary = Summary(
@@ -340,7 +343,7 @@ class _Crawl:
             complete=complete,
             stop_reason=ending.reason,
             signal=ending.signal,
-            limit=limit,
+            limit=limits.limiter(load),
             first_error=self._counts.first_error,
             state=journal.path if journal.path and not complete else None,
         )
@@ -406,16 +409,22 @@ def _worker_settings(options: Options) -> WorkerSettings:
     )
 
 
+def _engine(name: str) -> Callable[..., Fetcher]:
+    if name == "curl":
+        from crawlr.fetch.curl import CurlFetcher
+
+        return CurlFetcher
+    from crawlr.fetch.http import HttpFetcher
+
+    return HttpFetcher
+
+
 def _network(options: Options, seeds: tuple[str, ...], auth: str | None) -> Fetcher:
     """The fetcher of --fetcher; secrets go to the seeds' origins only."""
     from crawlr.fetch.addresses import AddressPolicy
 
-    if options.fetcher == "curl":
-        from crawlr.fetch.curl import CurlFetcher as Engine
-    else:
-        from crawlr.fetch.http import HttpFetcher as Engine  # type: ignore[assignment]  # both are Fetchers
     try:
-        return Engine(
+        return _engine(options.fetcher)(
             user_agent=options.user_agent,
             timeout=options.timeout,
             connect_timeout=options.connect_timeout,

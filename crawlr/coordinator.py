@@ -12,6 +12,7 @@ errand is out and all is committed.
 
 from __future__ import annotations
 
+import dataclasses
 import queue
 import random
 import time
@@ -45,7 +46,7 @@ from crawlr.records import (
 )
 from crawlr.reporting import Reporter, Status
 from crawlr.scope import host_key, origin_of
-from crawlr.stats import Counts, Stages, Wait
+from crawlr.stats import Counts, Period, Stages, Timeline, Wait
 from crawlr.traps import Traps
 
 __all__ = ["Coordinator", "Ending"]
@@ -132,6 +133,7 @@ class Coordinator:
         self._clock = clock
         self.counts = counts
         self.stages = Stages()
+        self.timeline = Timeline()
         self._asked: dict[int, _Asked] = {}
         self._traps = Traps(known)
         self._attempts: dict[int, int] = {}  # of URLs that wait for a retry: filled by _retry, emptied by _request
@@ -148,6 +150,8 @@ class Coordinator:
         self._started = clock()
         self._last_commit = self._started
         self._last_status = self._started
+        self._last_counts = (counts.pages, counts.bytes, counts.errors)
+        self._last_row = self.load()
         self._deadline = None if options.max_time is None else self._started + options.max_time
         self._nofollow = options.nofollow or ("page" if options.robots else "ignore")
 
@@ -167,6 +171,7 @@ class Coordinator:
                 return self._interrupt(self._stop)
             self._dispatch(now)
             self._parse.flush()
+            self.stages.dispatch += self._clock() - now
             if self._is_finished():
                 if self._ledger.uncommitted or not self._ledger.is_settled:
                     self._commit()
@@ -184,6 +189,8 @@ class Coordinator:
             if now - self._last_status >= STATUS_SECONDS:
                 self._last_status = now
                 self._reporter.status(self.status())
+                if now - self._last_row.elapsed - self._started >= self.timeline.every:
+                    self._add_row()
 
     def _wait(self, now: float) -> None:
         """Sleep until a message or the next due time; then take every message that is there."""
@@ -202,13 +209,16 @@ class Coordinator:
                 self.stages.waits[why] += slept
                 if why is Wait.HOST:
                     self._blame_host(slept)
-        for _ in range(256):
-            self._receive(message)
-            try:
+        began = self._clock()
+        try:
+            for _ in range(256):
+                self._receive(message)
                 message = mailbox.get_nowait()
-            except queue.Empty:
-                return
-        self._receive(message)
+            self._receive(message)
+        except queue.Empty:
+            pass
+        finally:
+            self.stages.merge += self._clock() - began
 
     def _why_wait(self) -> Wait:
         if not self._can_take():
@@ -271,8 +281,8 @@ class Coordinator:
         failpoints.hit("before_commit")
         ledger.commit()
         self._last_commit = self._clock()
-        self.stages.journal += self._last_commit - before
         self._deliver()
+        self.stages.journal += self._clock() - before
 
     def _deliver(self) -> None:
         """Tell what has been committed: page lines and on_page come after the commit."""
@@ -299,6 +309,29 @@ class Coordinator:
             limiter=limits.limiter_word(self.load()),
         )
 
+    def _add_row(self) -> None:
+        """One more row of the timeline."""
+        now, before = self.load(), self._last_row
+        period = limits.since(now, before)
+        pages, size, errors = self.counts.pages, self.counts.bytes, self.counts.errors
+        self.timeline.add(
+            Period(
+                at=now.elapsed,
+                seconds=period.elapsed,
+                pages=pages - self._last_counts[0],
+                bytes=size - self._last_counts[1],
+                errors=errors - self._last_counts[2],
+                fetch_share=period.fetch_share,
+                parse_share=period.parse_share,
+                coordinator_share=period.coordinator_share,
+                limiter=limits.limiter_word(period),
+                queued=self._frontier.waiting,
+                in_flight=self._frontier.in_flight,
+                parse_procs=now.procs,
+            )
+        )
+        self._last_row, self._last_counts = now, (pages, size, errors)
+
     def load(self) -> limits.Load:
         """How busy the stages have been so far."""
         options = self._options
@@ -308,8 +341,11 @@ class Coordinator:
             rate = f"Crawl-delay {slowest:g}s"
         elif not options.rps:
             rate = f"--per-host {options.per_host}"
+        stages = dataclasses.replace(
+            self.stages, waits=dict(self.stages.waits), rate_hosts=dict(self.stages.rate_hosts)
+        )
         return limits.Load(
-            stages=self.stages,
+            stages=stages,
             elapsed=self._clock() - self._started,
             procs=self._parse.procs,
             concurrency=options.concurrency,

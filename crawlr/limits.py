@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from crawlr.stats import Stages, Wait
 
-__all__ = ["Load", "limiter", "limiter_word"]
+__all__ = ["Load", "limiter", "limiter_word", "predict", "since"]
 
 _FULL = 0.85
 """From this share of busy time on a stage is the limit."""
@@ -41,6 +41,44 @@ class Load:
     @property
     def coordinator_share(self) -> float:
         return max(0.0, 1 - self.stages.idle / self.elapsed) if self.elapsed > 0 else 0.0
+
+
+def since(now: Load, before: Load) -> Load:
+    """The load of the period between two moments of one crawl."""
+    a, b = now.stages, before.stages
+    return Load(
+        stages=Stages(
+            fetch_busy=a.fetch_busy - b.fetch_busy,
+            fetch_connect=a.fetch_connect - b.fetch_connect,
+            fetch_first_byte=a.fetch_first_byte - b.fetch_first_byte,
+            fetch_body=a.fetch_body - b.fetch_body,
+            waits={wait: a.waits[wait] - b.waits[wait] for wait in Wait},
+            requests=a.requests - b.requests,
+            rate_hosts=a.rate_hosts,
+        ),
+        elapsed=now.elapsed - before.elapsed,
+        procs=now.procs,
+        concurrency=now.concurrency,
+        parse_busy=now.parse_busy - before.parse_busy,
+        rate=now.rate,
+    )
+
+
+def predict(load: Load, procs: int) -> float:
+    """How many times the pages a second `procs` parser processes would give, as far as these figures tell.
+
+    Each stage alone could do so many pages a second: the fetchers 1 / their busy time a page * slots, the parsers
+    likewise, the coordinator 1 / its waking time a page. The slowest decides, before and after. That each process
+    gets a core of its own is taken for granted; `bench.stages` shows how far such predictions were off.
+    """
+    pages = load.stages.parsed
+    if not pages or load.elapsed <= 0 or load.parse_busy <= 0:
+        return 1.0
+    awake = max(1e-9, load.elapsed - load.stages.idle)
+    parsing = load.parse_busy / load.procs
+    others = max(load.stages.fetch_busy / load.concurrency, awake, load.stages.waits[Wait.HOST])
+    now = max(parsing, others)
+    return now / max(parsing * load.procs / procs, others)
 
 
 def limiter_word(load: Load) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from crawlr.journal import Journal
 from crawlr.records import Outcome, PageRecord
 
-__all__ = ["Counts", "Stages", "Wait"]
+__all__ = ["Counts", "Period", "Stages", "Timeline", "Wait"]
 
 
 @dataclass(slots=True)
@@ -77,7 +77,12 @@ class Stages:
     parse_parse: float = 0.0
     parse_resolve: float = 0.0
     waits: dict[Wait, float] = field(default_factory=lambda: dict.fromkeys(Wait, 0.0))
+    dispatch: float = 0.0
+    """Coordinator: choosing what to request, handing tasks and bodies over."""
+    merge: float = 0.0
+    """Coordinator: taking in answers and parse results."""
     journal: float = 0.0
+    """Coordinator: group commits, and what is told after them."""
     wire_bytes: int = 0
     pages: int = 0
     """Answers of pages with a status."""
@@ -95,3 +100,59 @@ class Stages:
     @property
     def parse_busy(self) -> float:
         return self.parse_decode + self.parse_parse + self.parse_resolve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """One row of the timeline: what happened in `seconds` up to `at` (seconds since the run began).
+
+    Shares are 0 to 1.
+    """
+
+    at: float
+    seconds: float
+    pages: int
+    bytes: int
+    errors: int
+    fetch_share: float
+    parse_share: float
+    coordinator_share: float
+    limiter: str
+    queued: int
+    in_flight: int
+    parse_procs: int
+
+
+class Timeline:
+    """A row a second. After `MOST` rows neighbours are joined and rows come half as often, so that it stays small."""
+
+    MOST = 3600
+
+    def __init__(self) -> None:
+        self.rows: list[Period] = []
+        self.every = 1.0
+
+    def add(self, row: Period) -> None:
+        self.rows.append(row)
+        if len(self.rows) >= self.MOST:
+            self.rows = [_joined(a, b) for a, b in zip(self.rows[::2], self.rows[1::2], strict=True)]
+            self.every *= 2
+
+
+def _joined(first: Period, second: Period) -> Period:
+    seconds = first.seconds + second.seconds
+    one, two = first.seconds / seconds, second.seconds / seconds
+    return Period(
+        at=second.at,
+        seconds=seconds,
+        pages=first.pages + second.pages,
+        bytes=first.bytes + second.bytes,
+        errors=first.errors + second.errors,
+        fetch_share=one * first.fetch_share + two * second.fetch_share,
+        parse_share=one * first.parse_share + two * second.parse_share,
+        coordinator_share=one * first.coordinator_share + two * second.coordinator_share,
+        limiter=first.limiter if one > two else second.limiter,
+        queued=second.queued,
+        in_flight=second.in_flight,
+        parse_procs=second.parse_procs,
+    )

@@ -1,0 +1,87 @@
+"""The accounting as JSON (--stats): where the time of each stage went, what limited the crawl, and a row a second.
+
+From: the coordinator's stages and timeline. To: a file. Main thread.
+
+All times are seconds. Each stage's parts add up to its whole; `unaccounted_s` says by how much they don't.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TextIO
+
+from crawlr import limits
+from crawlr.frontier import Frontier
+from crawlr.stats import Timeline, Wait
+
+__all__ = ["write"]
+
+
+def write(out: TextIO, *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object]) -> None:
+    """Write the document. `pages` are the counts that sitemap.json has, too."""
+    json.dump(document(load=load, timeline=timeline, frontier=frontier, pages=pages), out, indent=1)
+    out.write("\n")
+
+
+def document(
+    *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object]
+) -> dict[str, object]:
+    """The document as plain values."""
+    stages = load.stages
+    fetch_parts = stages.fetch_connect + stages.fetch_first_byte + stages.fetch_body
+    parse_parts = stages.parse_decode + stages.parse_parse + stages.parse_resolve
+    awake = stages.dispatch + stages.merge + stages.journal
+    return {
+        "format": "crawlr-stats/1",
+        "elapsed_s": load.elapsed,
+        "pages": pages,
+        "limit": {
+            "word": limits.limiter_word(load),
+            "text": limits.limiter(load),
+            "with_parse_procs": {str(n): round(limits.predict(load, n), 2) for n in (1, 2, 4, 8, 16)},
+        },
+        "fetch": {
+            "slots": load.concurrency,
+            "busy_s": stages.fetch_busy,
+            "busy_share": load.fetch_share,
+            "queue_s": stages.fetch_queued,
+            "politeness_s": stages.waits[Wait.HOST],
+            "connect_s": stages.fetch_connect,
+            "first_byte_s": stages.fetch_first_byte,
+            "body_s": stages.fetch_body,
+            "unaccounted_s": stages.fetch_busy - fetch_parts,
+            "bytes": stages.wire_bytes,
+            "requests": stages.requests,
+            "retries": stages.retries,
+        },
+        "parse": {
+            "slots": load.procs,
+            "busy_s": load.parse_busy,
+            "busy_share": load.parse_share,
+            "decode_s": stages.parse_decode,
+            "parse_s": stages.parse_parse,
+            "resolve_s": stages.parse_resolve,
+            "hand_off_s": max(0.0, load.parse_busy - parse_parts),
+            "pages": stages.parsed,
+        },
+        "coordinator": {
+            "busy_share": load.coordinator_share,
+            "dispatch_s": stages.dispatch,
+            "merge_s": stages.merge,
+            "journal_s": stages.journal,
+            "idle_s": stages.idle,
+            "idle_for": {str(wait): seconds for wait, seconds in stages.waits.items()},
+            "unaccounted_s": load.elapsed - stages.idle - awake,
+        },
+        "hosts": [
+            {
+                "host": host.name,
+                "requests": host.requests,
+                "interval_s": host.interval,
+                "held_s": host.held_for,
+            }
+            for host in sorted(frontier.hosts.values(), key=lambda host: -host.requests)[:1000]
+        ],
+        "timeline": [dataclasses.asdict(row) for row in timeline.rows],
+    }

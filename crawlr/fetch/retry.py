@@ -33,7 +33,7 @@ _FAULTS = frozenset(
         Outcome.TRUNCATED,
     }
 )
-_SECONDS = re.compile(r"\d+(?:\.\d+)?")
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

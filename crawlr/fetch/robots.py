@@ -50,7 +50,7 @@ _Rules = list[tuple[bool, str]]
 """True for Allow, and the pattern."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _TOKEN = re.compile(r"[^\s/;,(*]+")
-_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _BARE_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _HIGH_ESCAPES = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 _UNSAFE = re.compile(rb"[^\x21-\x7e]")

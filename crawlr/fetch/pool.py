@@ -48,7 +48,7 @@ class FetchDone:
     task: FetchTask
     result: FetchedPage | FetchFailure
     rules: robots.RobotsRules | None = None
-    """Of a robots.txt with a status of 200-299, else None. When it cannot be decoded its answer has that fault."""
+    """Of a robots.txt with a status of 200-299, else None. When it cannot be decoded its answer has the fault."""
     waited: float = 0.0
     """From submit to the begin of the fetch."""
     busy: float = 0.0
@@ -143,10 +143,12 @@ class FetchPool:
 
 
 def _read_robots(result: FetchedPage) -> tuple[FetchedPage, robots.RobotsRules]:
-    """The rules of a robots.txt, and its answer with the fault decode_error when the content coding is broken."""
+    """The rules of a robots.txt; its answer gets a fault when its content coding is broken, as if it had broken off."""
     decoded = content_coding.decode(result.body, result.content_encoding, max_bytes=robots.MAX_BYTES + 1)
-    if decoded.fault is Outcome.DECODE_ERROR and result.fault is None:
-        result = dataclasses.replace(result, fault=Outcome.DECODE_ERROR, error=decoded.error)
+    fault = None if decoded.fault is None else Outcome(decoded.fault)
+    is_cut = fault is Outcome.TRUNCATED and len(result.body) <= robots.MAX_BYTES  # and not by that limit
+    if result.fault is None and (is_cut or fault is Outcome.DECODE_ERROR):
+        result = dataclasses.replace(result, fault=fault, error=decoded.error)
     return result, robots.parse(decoded.data)
 
 

@@ -10,13 +10,12 @@ import base64
 import re
 from dataclasses import dataclass
 
+from crawlr.content_coding import ACCEPT_ENCODING
 from crawlr.fetch.guard import Trouble
 from crawlr.records import Outcome, TaskKind
 
-__all__ = ["ACCEPT_ENCODING", "Origin", "RequestFields", "split", "wire_fields"]
+__all__ = ["Origin", "RequestFields", "split", "wire_fields"]
 
-ACCEPT_ENCODING = "gzip, deflate, br, zstd"
-"""What crawlr.content_coding undoes."""
 _ACCEPT_PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 
 # Printable ASCII only: anything else could end the request line early. The fragment is not sent.

@@ -56,7 +56,7 @@ def since(before: Snapshot) -> list[str]:
         *(f"thread {thread.name}" for thread in now.threads - before.threads if thread.is_alive()),
         *(f"process {pid}: {_command(pid)}" for pid in now.children - before.children),
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
-        *(f"/dev/shm/{name}" for name in now.semaphores - before.semaphores),
+        *(f"/dev/shm/{name}" for name in _abandoned(now.semaphores - before.semaphores)),
     ]
 
 
@@ -97,6 +97,17 @@ def _semaphores() -> frozenset[str]:
         return frozenset(name for name in os.listdir("/dev/shm") if name.startswith("sem.mp-"))
     except OSError:
         return frozenset()
+
+
+def _abandoned(semaphores: frozenset[str]) -> list[str]:
+    """Those that no process has mapped: what another program of this machine uses is none of ours."""
+    if not semaphores:
+        return []
+    mapped = ""
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            mapped += maps.read_text()
+    return [name for name in semaphores if name not in mapped and name in _semaphores()]
 
 
 def _pid(owner: object, attribute: str) -> int:

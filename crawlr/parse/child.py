@@ -1,0 +1,213 @@
+"""What a parse process owes to the pool and to the machine, whatever work it does: to be seen, to be bounded, to end.
+
+From: the executor of parse_process (`enter` once, then `greet`, then `run` for every batch). To: plain tuples through
+the executor, and the mark in a page of memory shared with the main process, which outlives a crash. Runs in a parse
+process. Page limits: `begin_page` starts the clock of one page; a page over its time ends the process, even while it
+holds the GIL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import mmap
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+__all__ = [
+    "BETWEEN",
+    "LATE",
+    "MARK_BYTES",
+    "PAGE",
+    "Answer",
+    "Batch",
+    "Mark",
+    "Work",
+    "begin_page",
+    "enter",
+    "greet",
+    "read_mark",
+    "rss",
+    "run",
+]
+
+MARK_BYTES = mmap.PAGESIZE
+"""The mark has the first page of the shared file; what the process says last (its stderr) stands behind it."""
+BETWEEN, PAGE = 0, 1
+LATE = 1.1
+"""A page is ended between once and LATE times its limit: the clock is wound again only after a tenth of it, because
+winding costs 50 us (a thread) and a page 1,500."""
+
+Answer = tuple[bool, list[tuple[str, str]], list[tuple[object, ...]], int]
+"""What the work returns: table_was_reset, new_links, results, rss_bytes."""
+Batch = Sequence[tuple[object, ...]]
+"""What the work gets: rows (id, url, kind "page" or "sitemap", body, content_type, content_encoding)."""
+Work = Callable[[Batch], Answer]
+
+
+class Mark(NamedTuple):
+    """Where a process is: `call` is the number of the batch it took last (0: none), `page` its index there, if state is
+    PAGE."""
+
+    call: int
+    state: int
+    page: int
+
+
+class _PageClock:
+    """Ends this process when a page takes longer than `limit` seconds."""
+
+    def __init__(self) -> None:
+        self.limit = 0.0
+        self._wind_again = 0.0
+
+    def begin(self) -> None:
+        now = time.monotonic()
+        if self.limit and now >= self._wind_again:
+            try:
+                faulthandler.dump_traceback_later(self.limit * LATE, exit=True)
+            except RuntimeError as error:  # no memory for its thread
+                raise MemoryError(str(error)) from error
+            self._wind_again = now + self.limit * (LATE - 1)
+
+    def stop(self) -> None:
+        if self._wind_again:
+            faulthandler.cancel_dump_traceback_later()
+            self._wind_again = 0.0
+
+
+_clock = _PageClock()
+_mark: mmap.mmap | None = None
+_call = 0
+_work: Work | None = None
+_broken: str | None = "the process was not prepared"
+_statm = -1
+
+
+def enter(shared: Connection, payload: bytes, *, page_seconds: float, memory: int) -> None:
+    """Prepare this process. Never raises: what went wrong is told by `greet`.
+
+    `shared` carries the descriptor of the shared file. `payload` is pickled: (initializer, its arguments, work); it is
+    opened here so that a failing import is heard. `memory`: bytes beyond what the process has when it is ready.
+    """
+    global _broken, _mark, _work
+    try:
+        _mark = mmap.mmap(shared.fileno(), MARK_BYTES)
+        _keep_off_terminal(shared.fileno())
+        shared.close()
+        threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+        faulthandler.enable()
+        initializer, arguments, _work = pickle.loads(payload)  # noqa: S301  # from our own parent
+        initializer(*arguments)
+        gc.collect()
+        gc.freeze()
+        _clock.limit = page_seconds
+        _clock.begin()  # its thread's stack belongs to what the process has
+        _limit_memory(memory)
+        _clock.stop()
+        _broken = None
+    except BaseException as error:  # noqa: BLE001  # greet tells it
+        _broken = f"{type(error).__name__}: {error}"[:500]
+
+
+def greet(sample: Batch) -> tuple[str | None, int]:
+    """(why this process is of no use or None, resident bytes); it has proved its use on `sample`, a batch without
+    links."""
+    if _broken is None:
+        try:
+            _, (_, new_links, results, _) = run(0, sample)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, this process is of no use
+            return f"{type(error).__name__}: {error}"[:500], rss()
+        if new_links or len(results) != len(sample):
+            return f"the sample page gave {results!r}"[:500], rss()
+    return _broken, rss()
+
+
+def run(call: int, batch: Batch) -> tuple[float, Answer]:
+    """(seconds it took, what the work gives for the batch)."""
+    global _call
+    assert _work is not None
+    started = time.perf_counter()
+    _call = call
+    _set_mark(BETWEEN, 0)
+    try:
+        answer = _work(batch)
+    finally:
+        _clock.stop()
+        _set_mark(BETWEEN, 0)
+    return time.perf_counter() - started, answer
+
+
+def begin_page(index: int) -> None:
+    """From here on a hang or a death is the fault of page `index` of the batch. MemoryError when there is none for the
+    clock."""
+    _set_mark(PAGE, index)
+    _clock.begin()
+
+
+def rss() -> int:
+    """Resident bytes of this process; on systems without /proc the most it ever had."""
+    global _statm
+    if sys.platform != "linux":
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    if _statm < 0:
+        _statm = os.open("/proc/self/statm", os.O_RDONLY)
+    return int(os.pread(_statm, 64, 0).split()[1]) * mmap.PAGESIZE
+
+
+def read_mark(shared: mmap.mmap) -> Mark:
+    """Where the process with this shared page is, or was when it died. Main process."""
+    word = int.from_bytes(shared[:8], "little")
+    return Mark(word >> 24, word >> 20 & 0xF, word & 0xFFFFF)
+
+
+def _set_mark(state: int, index: int) -> None:
+    if _mark is not None:
+        # One word, so that a death finds it whole.
+        _mark[:8] = (_call << 24 | state << 20 | index).to_bytes(8, "little")
+
+
+def _keep_off_terminal(words: int) -> None:
+    """Ctrl-C, core files and the terminal are the main process's; what this one says last goes to the shared file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    os.dup2(words, 2)
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(9)
+
+
+def _limit_memory(allowance: int) -> None:
+    """Let the address space grow by `allowance` from what it is now. Only Linux enforces such a limit."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with open("/proc/self/statm", "rb") as statm:
+        base = int(statm.read().split()[0]) * mmap.PAGESIZE
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = base + allowance
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

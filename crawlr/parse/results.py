@@ -1,0 +1,60 @@
+"""What comes out of a parse process for each body, and how it crosses: as plain tuples, rebuilt in the main process.
+
+From: worker (rows). To: pool, which rebuilds them, and the coordinator. Standard library only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["FAILED", "PAGE", "SITEMAP", "FailedRow", "PageResult", "SitemapResult"]
+
+Octets = bytes  # PageResult has a field named bytes
+PAGE, SITEMAP, FAILED = "page", "sitemap", "failed"
+"""First element of a row; the rest are the fields of PageResult, SitemapResult or FailedRow, in order."""
+
+
+class PageResult(NamedTuple):
+    """One page. Made by parse.worker, read by the coordinator."""
+
+    id: int
+    outcome: str
+    """ok, decode_error, too_large, truncated, not_html, parse_truncated or parse_memory"""
+    error: str | None
+    title: str | None
+    """Whitespace collapsed, cut to 1,000 characters."""
+    canonical: str | None
+    robots: tuple[str, ...]
+    encoding: str | None
+    bytes: int
+    """Size of the decoded body."""
+    targets: Octets
+    """array("I"): numbers in the process's link table; distinct by identity, in document order; followed kinds only."""
+    flags: Octets
+    """One byte a target. Bit 0: some followable (not rel=nofollow) link leads there; bits 1-5: index of its first
+    link's kind in worker.KINDS."""
+    body_hash: int
+    """64 bit of the decoded body."""
+    decode_us: int
+    parse_us: int
+    resolve_us: int
+
+
+class SitemapResult(NamedTuple):
+    """One sitemap. Made by parse.worker, read by the coordinator."""
+
+    id: int
+    kind: str
+    urls: tuple[str, ...]
+    damaged: bool
+    error: str | None
+
+
+class FailedRow(NamedTuple):
+    """A body on which our own code failed (or that our code did not foresee). Made by parse.worker, read by pool."""
+
+    id: int
+    kind: str
+    outcome: str
+    error: str
+    trace: str

@@ -1,0 +1,237 @@
+"""What a parse process does with a body: unpack, decode, parse, resolve, key, number the links; out comes one flat row.
+
+From: parse processes (child.run hands over batches). To: the main process, as plain tuples that pool rebuilds. Runs in
+a parse process; its tests call `Worker` inline. Importing it loads no network, no database, no progress bar.
+
+Links cross as numbers. A page of a large site has hundreds of links, nearly all of which stood on pages before it: each
+distinct identity gets a number in this process's table when it is first seen, its text crosses once, and from then on
+the number alone does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import cast
+
+from crawlr import content_coding
+from crawlr.parse import child, document, links, sitemaps
+from crawlr.parse.results import FAILED, PAGE, SITEMAP, FailedRow, PageResult, SitemapResult
+from crawlr.parse.urls import make_identity
+from crawlr.records import Outcome
+
+__all__ = [
+    "KINDS",
+    "SAMPLE",
+    "PageResult",
+    "SitemapResult",
+    "Worker",
+    "WorkerSettings",
+    "engine_modules",
+    "initialise",
+    "parse_batch",
+]
+
+KINDS = links.KINDS
+"""Kinds of links by the number that flags carry."""
+assert len(KINDS) <= 32, "bits 1 to 5 of a flag hold the kind"
+SAMPLE = (0, "http://crawlr.invalid/", PAGE, b"<!doctype html><title>crawlr</title><p>", "text/html", None)
+"""A page without links, which every process can parse or is of no use."""
+TITLE_LIMIT = 1_000
+_ERROR_LIMIT = 500
+
+Row = tuple[int, str, str, bytes, str | None, str | None]
+"""id, url, kind, body as received, content type, content coding"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """What parse processes must know of the options. Made by api, read here and by pool; picklable."""
+
+    parser: str
+    """lxml or lexbor"""
+    follow: tuple[str, ...]
+    """Kinds of links that count, as in --follow; "all" is every kind."""
+    keep_params: bool
+    ignore_param: tuple[str, ...]
+    agent: str
+    """Product token, for robots meta elements."""
+    max_body: int
+    """Decoded bytes."""
+    parse_timeout: float
+    """Seconds a page."""
+    parse_memory: int
+    """Bytes a process."""
+    link_table_limit: int = 200_000
+
+
+class Worker:
+    """The state of one parse process: its settings and its link table."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._follow = None if "all" in settings.follow else frozenset(settings.follow)
+        self._identity = make_identity(keep_params=settings.keep_params, ignore=settings.ignore_param)
+        self._first_flag = {kind: index << 1 for index, kind in enumerate(KINDS)}
+        # URL or identity -> number. An identity is its own identity, so one table holds both.
+        self._numbers: dict[str, int] = {}
+        self._given_out = 0
+        self._new_links: list[tuple[str, str]] = []  # filled by _number, taken by parse_batch
+
+    def parse_batch(self, batch: Sequence[Row]) -> child.Answer:
+        """(table_was_reset, new_links, a row for each body in order, resident bytes). Never raises.
+
+        `new_links`: (url, identity, "" when it is the url) for the numbers given out in this batch, in order.
+        """
+        must_reset = len(self._numbers) > self._settings.link_table_limit
+        if must_reset:
+            self._numbers.clear()
+            self._given_out = 0
+        rows = [self._row(index, body) for index, body in enumerate(batch)]
+        new_links, self._new_links = self._new_links, []
+        return must_reset, new_links, rows, child.rss()
+
+    def _row(self, index: int, row: Row) -> tuple[object, ...]:
+        known, given_out, new = len(self._numbers), self._given_out, len(self._new_links)
+        try:
+            child.begin_page(index)
+            return self._sitemap(row) if row[2] == SITEMAP else self._page(row)
+        except MemoryError:
+            outcome, error, trace = Outcome.PARSE_MEMORY, "", ""
+        except BaseException as trouble:  # noqa: BLE001  # the outermost frame of a worker: a page's trouble is a value
+            outcome, error = Outcome.PARSER_CRASH, f"{type(trouble).__name__}: {trouble}"[:_ERROR_LIMIT]
+            trace = traceback.format_exc(limit=20)
+        # Numbers that this page gave out are taken back, so that the table and what the main process knows of it agree.
+        while len(self._numbers) > known:
+            self._numbers.popitem()
+        self._given_out = given_out
+        del self._new_links[new:]
+        number, kind = row[0], row[2]
+        if outcome is Outcome.PARSE_MEMORY:
+            error = f"parsing needed more than {self._settings.parse_memory // (1024 * 1024)} MiB"
+            if kind == PAGE:
+                return (PAGE, *_without_links(number, outcome=outcome, error=error))
+        return (FAILED, *FailedRow(number, kind, outcome.value, error, trace))
+
+    def _sitemap(self, row: Row) -> tuple[object, ...]:
+        number, url, _, body, _, coding = row
+        unpacked = content_coding.decode(body, coding, max_bytes=sitemaps.MAX_BYTES)
+        found = sitemaps.read(unpacked.data, url=url)
+        is_damaged = found.damaged or unpacked.fault is not None
+        return (SITEMAP, *SitemapResult(number, str(found.kind), found.urls, is_damaged, unpacked.error))
+
+    def _page(self, row: Row) -> tuple[object, ...]:
+        number, url, _, body, content_type, coding = row
+        settings = self._settings
+        started = perf_counter()
+        unpacked = content_coding.decode(body, coding, max_bytes=settings.max_body)
+        body, fault = unpacked.data, unpacked.fault
+        decode_seconds = perf_counter() - started
+        if fault == "decode_error":
+            # What came out before the fault may be wrong already: nothing is taken from it.
+            return (
+                PAGE,
+                *_without_links(
+                    number,
+                    outcome=Outcome.DECODE_ERROR,
+                    error=unpacked.error,
+                    size=len(body),
+                    decode_us=_micros(decode_seconds),
+                ),
+            )
+        page = document.read(
+            body, url=url, content_type=content_type, agent=settings.agent, parser=settings.parser, follow=self._follow
+        )
+        read = perf_counter()
+        targets, flags = self._targets(page.links)
+        body_hash = int.from_bytes(hashlib.blake2b(body, digest_size=8).digest(), "big")
+        outcome, error = Outcome.OK, unpacked.error
+        if fault is not None:
+            outcome = Outcome.TOO_LARGE if fault == "too_large" else Outcome.TRUNCATED
+        elif not page.is_html:
+            outcome = Outcome.NOT_HTML
+        elif page.is_truncated:
+            outcome, error = (
+                Outcome.PARSE_TRUNCATED,
+                "the parser gave up before the end; a scanner found the other links",
+            )
+        result = PageResult(
+            number,
+            outcome.value,
+            error,
+            page.title[:TITLE_LIMIT] if page.title is not None else None,
+            page.canonical,
+            page.robots,
+            page.encoding,
+            len(body),
+            targets,
+            flags,
+            body_hash,
+            _micros(decode_seconds + page.decode_seconds),
+            _micros(page.parse_seconds),
+            _micros(page.resolve_seconds + perf_counter() - read),
+        )
+        return (PAGE, *result)
+
+    def _targets(self, found: list[links.FoundLink]) -> tuple[bytes, bytes]:
+        """PageResult's targets and flags."""
+        numbers, first_flag = self._numbers, self._first_flag
+        places: dict[int, int] = {}  # number -> place among the targets
+        flags = bytearray()
+        for url, kind, nofollow in found:
+            number = numbers.get(url)
+            if number is None:
+                number = self._number(url)
+            place = places.get(number)
+            if place is None:
+                places[number] = len(flags)
+                flags.append(first_flag[kind] | (not nofollow))
+            elif not nofollow:
+                flags[place] |= 1
+        return array("I", places).tobytes(), bytes(flags)
+
+    def _number(self, url: str) -> int:
+        """The number of a URL that is not in the table yet; another spelling of it may be."""
+        identity = self._identity(url)
+        number = self._numbers.get(identity)
+        if number is None:
+            number = self._given_out
+            self._numbers[identity] = number
+            self._given_out = number + 1
+            self._new_links.append((url, "" if identity == url else identity))
+        self._numbers[url] = number
+        return number
+
+
+def _without_links(
+    number: int, *, outcome: Outcome, error: str | None, size: int = 0, decode_us: int = 0
+) -> PageResult:
+    return PageResult(number, outcome.value, error, None, None, (), None, size, b"", b"", 0, decode_us, 0, 0)
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def engine_modules(parser: str) -> tuple[str, ...]:
+    """What the fork server should hold ready."""
+    return (__name__, f"crawlr.parse.engine_{parser}")
+
+
+_worker: Worker | None = None
+
+
+def initialise(settings: WorkerSettings) -> None:
+    """Make this process a worker: the initializer of parse processes."""
+    global _worker
+    _worker = Worker(settings)
+
+
+def parse_batch(batch: child.Batch) -> child.Answer:
+    """Worker.parse_batch of this process."""
+    assert _worker is not None, "initialise comes first"
+    return _worker.parse_batch(cast("Sequence[Row]", batch))  # as ParseProcess.send makes them

@@ -9,9 +9,12 @@ out of scope it is external.
 
 from __future__ import annotations
 
+import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
 
 from crawlr.journal import Journal
 from crawlr.known import FAR, Flag
@@ -25,7 +28,7 @@ from crawlr.records import (
     UnvisitedRecord,
 )
 
-__all__ = ["CrawlView", "Totals"]
+__all__ = ["Address", "CrawlView", "PageLinks", "Totals"]
 
 _PAGES = (
     "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
@@ -36,6 +39,40 @@ _BOUNDS = {
     StopReason.PAGE_BUDGET: UnvisitedReason.PAGE_BUDGET,
     StopReason.TIME_BUDGET: UnvisitedReason.TIME_BUDGET,
 }
+
+
+_ADDRESSES = (
+    "SELECT u.id, u.url, u.flags & 1, p.status, p.outcome, p.bytes, s.reason FROM urls u"
+    " LEFT JOIN pages p ON p.id = u.id LEFT JOIN skipped s ON s.id = u.id WHERE u.id IN "
+)
+_ASKED_AT_ONCE = 1000
+
+
+class Address(NamedTuple):
+    """What lies behind an id, in short. Made by CrawlView, read by sinks for the ends of edges."""
+
+    url: str
+    in_scope: bool
+    status: int | None
+    """None: no answer, or not a page."""
+    outcome: str | None
+    """None: not a page."""
+    bytes: int
+    reason: str | None
+    """Why it was skipped, when its turn came and a rule forbade it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLinks:
+    """The edges of one page, with what is known of each. Made by CrawlView, read by sinks."""
+
+    source: int
+    targets: array[int]
+    kinds: bytes | None
+    """A byte a target: bit 0 says that a link without nofollow leads there, bits 1-5 are the index in KINDS of its
+    first link's kind. None: not kept."""
+    texts: list[str] | None
+    """The text of the first link to each target. None: not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +169,47 @@ class CrawlView:
             if kept:
                 yield source, kept
 
+    def links(self) -> Iterator[PageLinks]:
+        """As `edges`, with the kind of each link and, when the crawl kept them, the texts."""
+        in_scope = self._scope_map()
+        for source, blob, kinds, packed in self._journal.query(self._links_query()):
+            targets = array("I", blob)
+            texts = None if packed is None else zlib.decompress(packed).decode().split("\n")
+            kept = bytes(map(in_scope.__getitem__, targets))
+            if self.has_external or 0 not in kept:
+                yield PageLinks(source=source, targets=targets, kinds=kinds, texts=texts)
+            elif 1 in kept:
+                yield PageLinks(
+                    source=source,
+                    targets=array("I", compress(targets, kept)),
+                    kinds=None if kinds is None else bytes(compress(kinds, kept)),
+                    texts=None if texts is None else list(compress(texts, kept)),
+                )
+
+    def versions(self) -> Iterator[tuple[int, str | None, int | None]]:
+        """(id, Last-Modified as the server sent it, 64-bit hash of the decoded body) of every page, in the order of
+        `pages`."""
+        yield from self._journal.query(
+            "SELECT p.id, p.last_modified, p.body_hash FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
+        )
+
+    def addresses(self, ids: Iterable[int]) -> dict[int, Address]:
+        """What lies behind each of these ids, in scope or not."""
+        wanted = list(ids)
+        found: dict[int, Address] = {}
+        for start in range(0, len(wanted), _ASKED_AT_ONCE):
+            some = wanted[start : start + _ASKED_AT_ONCE]
+            marks = ",".join("?" * len(some))
+            for number, url, in_scope, status, outcome, size, reason in self._journal.query(
+                f"{_ADDRESSES}({marks})", some
+            ):
+                found[number] = Address(url, bool(in_scope), status, outcome, size or 0, reason)
+        return found
+
+    def in_scope(self) -> bytes:
+        """A byte for each id that was given out, listed or not: 1 when it is in scope."""
+        return self._scope_map()
+
     def totals(self) -> Totals:
         """The numbers of every list, by one pass over each."""
         query = self._journal.query
@@ -158,6 +236,15 @@ class CrawlView:
             flags = self._journal.query("SELECT flags & ? FROM urls ORDER BY id", (Flag.IN_SCOPE,))
             self._in_scope = bytes(row[0] for row in flags)
         return self._in_scope
+
+    def _links_query(self) -> str:
+        """Texts are in a table of their own, which older states do not have."""
+        has_texts = list(self._journal.query("SELECT 1 FROM sqlite_master WHERE type='table' AND name='texts'"))
+        texts, join = ("t.texts", " LEFT JOIN texts t ON t.id = p.id") if has_texts else ("NULL", "")
+        return (
+            f"SELECT p.id, p.targets, p.kinds, {texts} FROM pages p{join}"  # noqa: S608  # constants
+            " WHERE p.targets IS NOT NULL ORDER BY p.id"
+        )
 
     def _without_page(self) -> Iterator[tuple[int, str, int, int | None, int, str | None, str | None]]:
         yield from self._journal.query(

@@ -56,6 +56,7 @@ class Finished:
     targets: bytes = b""
     kinds: bytes = b""
     body_hash: int | None = None
+    """64 bits without a sign; SQLite's integers have one, so the journal has its two's complement."""
     last_modified: str | None = None
 
     def row(self) -> PageRow:
@@ -77,7 +78,7 @@ class Finished:
             self.attempts,
             self.targets or None,
             self.kinds or None,
-            self.body_hash,
+            self.body_hash if self.body_hash is None or self.body_hash < 1 << 63 else self.body_hash - (1 << 64),
             self.last_modified,
         )
 

@@ -103,11 +103,16 @@ def _abandoned(semaphores: frozenset[str]) -> list[str]:
     """Those that no process has mapped: what another program of this machine uses is none of ours."""
     if not semaphores:
         return []
-    mapped = ""
+    mapped: set[str] = set()  # inodes: the C library maps the file before it has its name
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
-            mapped += maps.read_text()
-    return [name for name in semaphores if name not in mapped and name in _semaphores()]
+            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/sem." in line}
+    left = []
+    for name in semaphores:
+        with contextlib.suppress(OSError):
+            if str(os.stat(f"/dev/shm/{name}").st_ino) not in mapped:
+                left.append(name)
+    return left
 
 
 def _pid(owner: object, attribute: str) -> int:

@@ -30,7 +30,8 @@ __all__ = ["Screen", "open_screen"]
 _INTERVAL = 0.1
 """Seconds for which page lines are gathered: one write for many lines, and nobody sees the delay."""
 _MOST_GATHERED = 2_000
-_URL_WIDTH = 22
+_URL_WIDTH, _MOST_URL_WIDTH = 22, 50
+"""Columns for the URL: a few in a file, more on a terminal that has them; a longer URL moves the rest of its line."""
 _REASONS = {
     SkipReason.ROBOTS_DISALLOWED: "blocked by robots.txt",
     SkipReason.ROBOTS_UNREACHABLE: "robots.txt unreachable",
@@ -66,6 +67,8 @@ class Screen:
         self._is_quiet = is_quiet
         self._has_bar = has_bar
         self._has_colour = has_colour
+        room = _columns(lines) - 50 if lines.isatty() else 0
+        self._url_width = max(_URL_WIDTH, min(_MOST_URL_WIDTH, room))
         self._clock = clock
         self._lock = threading.RLock()
         self._gathered: list[str] = []  # filled by page and skipped, emptied by _write_gathered
@@ -109,7 +112,7 @@ class Screen:
         with self._lock:
             self._write_gathered()
             if self._has_bar:
-                self._bar = _Bar(self._notes)
+                self._bar = _Bar(self._notes, most_pages=options.max_pages)
 
     def page(self, record: PageRecord) -> None:
         if self._is_quiet:
@@ -173,7 +176,7 @@ class Screen:
 
     def _gather(self, status: str, url: str, said: str, colour: str) -> None:
         painted = f"\x1b[{colour}m{status}\x1b[0m" if self._has_colour else status
-        self._gathered.append(f"  {painted}{' ' * (4 - len(status))} {self._shown(url):<{_URL_WIDTH}} {said}")
+        self._gathered.append(f"  {painted}{' ' * (4 - len(status))} {self._shown(url):<{self._url_width}} {said}")
         is_time = self._clock() - self._written_at >= _INTERVAL and not self._is_mid_line
         if is_time or len(self._gathered) >= _MOST_GATHERED:
             with self._lock:
@@ -283,13 +286,16 @@ class _Stream:
 class _Bar:
     """tqdm's bar, below everything else. It is removed at the end: the summary says all it said."""
 
-    def __init__(self, stream: _Stream) -> None:
+    def __init__(self, stream: _Stream, *, most_pages: int | None) -> None:
         self._stream = stream
+        self._most_pages = most_pages
         self._samples: deque[tuple[float, int]] = deque([(0.0, 0)], maxlen=50)
         self._tqdm: tqdm[None] = _new_tqdm(stream.raw)
 
     def show(self, status: Status) -> None:
         total = status.pages + status.queued + status.in_flight
+        if self._most_pages is not None:
+            total = max(status.pages, min(total, self._most_pages))
         self._samples.append((status.elapsed, status.pages))
         (since, before), (now, pages) = self._samples[0], self._samples[-1]
         rate = (pages - before) / (now - since) if now > since else 0.0
@@ -299,7 +305,7 @@ class _Bar:
             f"{status.errors:,} errors",
             f"{status.queued:,} queued",
             _as_size(status.bytes),
-            *([status.limiter] if status.limiter else []),
+            *([f"limit {status.limiter}"] if status.limiter else []),
         ]
         room = _columns(self._stream.raw) - len("100%|██████████| ")
         while len(parts) > 1 and len("  ".join(parts)) > room:

@@ -215,7 +215,7 @@ def test_interruption_is_one_line_on_a_terminal_too(terminal: type[Terminal], cl
 
     assert [row[:30] for row in rows[1:4]] == [
         "cancelling: interrupting 3 fet",
-        "  200  /late                  ",
+        f"  200  {'/late':<23}",
         "interrupted  pages=842 ok=820 ",
     ]
     assert rows[1].endswith("... flushed partial results to sitemap.json")
@@ -370,7 +370,8 @@ def test_bar_and_lines_do_not_garble_each_other(columns: int, clock: Any, termin
     made = terminal(columns)
     rows = drawn(made, clock)
 
-    expected = [f"  200  /{number:<22}14 links    82ms" for number in range(60)]
+    width = {200: 50, 100: 50, 80: 30}[columns]
+    expected = [f"  200  {f'/{number}':<{width}} 14 links    82ms" for number in range(60)]
     assert [row for row in rows if row.startswith("  200")] == expected
     assert rows[0].startswith("crawling ")
     assert rows[32] == "note: half way"
@@ -387,8 +388,21 @@ def test_bar_tells_pages_rate_errors_queue_and_bytes(clock: Any, terminal: type[
     drawn(made, clock)
 
     bars = [text for text in re.split(r"[\r\n]", made.bytes.decode()) if "%|" in text]
-    assert "59/80 pages  10.0/s  3 errors  1 queued  4.8 MiB  politeness" in bars[-1]
+    assert "59/80 pages  10.0/s  3 errors  1 queued  4.8 MiB  limit politeness" in bars[-1]
     assert all(int(text.strip().split("%")[0]) <= 100 for text in bars)
+
+
+def test_bar_measures_against_the_page_budget(clock: Any, terminal: type[Terminal]) -> None:
+    """With --max-pages the bar is full when the budget is used up, however much is known."""
+    made = terminal(100)
+    with Screen(lines=io.StringIO(), notes=made.stream, has_bar=True, clock=clock) as screen:
+        begin(screen, max_pages=50)
+        screen.status(status(25, queued=1000))
+        screen.status(status(50, queued=1000))
+    made.rows()
+
+    bars = [text for text in re.split(r"[\r\n]", made.bytes.decode()) if "pages" in text]
+    assert [re.sub(r"\|.*\|", "", text)[:18] for text in bars] == [" 50% 25/50 pages  ", "100% 50/50 pages  "]
 
 
 @pytest.mark.parametrize("columns", [20, 40, 1])

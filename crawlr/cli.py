@@ -82,10 +82,17 @@ def _demo(words: list[str]) -> int:
     return status
 
 
+_NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
+"""For multiprocessing's tracker, which gets our warning options: after a forced end it removes our semaphores, as it is
+meant to, and nobody needs to read of that."""
+
+
 def _crawl(options: Options, look: _Look) -> int:
     from crawlr import api
     from crawlr.progress import open_screen
 
+    if _NO_LEAK_WARNING not in sys.warnoptions:
+        sys.warnoptions.append(_NO_LEAK_WARNING)
     with (
         open_screen(
             out=options.out, is_quiet=look.is_quiet, has_progress=look.has_progress, has_colour=look.has_colour

@@ -48,7 +48,6 @@ def _force(number: int) -> None:
     Nothing but system calls: the main thread may hold any lock at this moment, that of stderr too.
     """
     try:
-        # A progress bar may have left the cursor in the middle of a line.
-        os.write(2, b"\nforced\n" if os.isatty(2) else b"forced\n")
+        os.write(2, b"\nforced\n")  # a bar or "cancelling: ..." has left the cursor in the middle of a line
     finally:
         os._exit(128 + number)

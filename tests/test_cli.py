@@ -281,6 +281,7 @@ def test_two_signals_at_once_end_the_program(site: Any, run_cli: Any, gate: Any)
 
     assert ran.rc == 130
     assert "Traceback" not in ran.err
+    assert "Warning" not in ran.err
     assert ran.left == ()
 
 

@@ -56,4 +56,4 @@ def test_second_signal_forces_the_end(first: signal.Signals, second: signal.Sign
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
 
-    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + second, b"", b"forced\n")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + second, b"", b"\nforced\n")

@@ -90,7 +90,6 @@ _mark: mmap.mmap | None = None
 _call = 0
 _work: Work | None = None
 _broken: str | None = "the process was not prepared"
-_statm = -1
 
 
 def enter(shared: Connection, payload: bytes, *, page_seconds: float, memory: int) -> None:
@@ -156,14 +155,11 @@ def begin_page(index: int) -> None:
 
 def rss() -> int:
     """Resident bytes of this process; on systems without /proc the most it ever had."""
-    global _statm
     if sys.platform != "linux":
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    if _statm < 0:
-        _statm = os.open("/proc/self/statm", os.O_RDONLY)
-    return int(os.pread(_statm, 64, 0).split()[1]) * mmap.PAGESIZE
+    return _statm()[1]
 
 
 def read_mark(shared: mmap.mmap) -> Mark:
@@ -206,8 +202,13 @@ def _limit_memory(allowance: int) -> None:
         return
     import resource
 
-    with open("/proc/self/statm", "rb") as statm:
-        base = int(statm.read().split()[0]) * mmap.PAGESIZE
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = base + allowance
+    limit = _statm()[0] + allowance
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def _statm() -> tuple[int, int]:
+    """Bytes of address space and of resident memory that this process has. Linux."""
+    with open("/proc/self/statm", "rb", buffering=0) as statm:
+        space, resident = statm.read(128).split()[:2]
+    return int(space) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE

@@ -121,6 +121,9 @@ class Worker:
         number, url, _, body, _, coding = row
         unpacked = content_coding.decode(body, coding, max_bytes=sitemaps.MAX_BYTES)
         found = sitemaps.read(unpacked.data, url=url)
+        if found.kind == "text" and unpacked.fault is not None:
+            # Only here is it known that the last line is cut: half an address is another address.
+            found = sitemaps.read(unpacked.data[: unpacked.data.rfind(b"\n") + 1], url=url)
         is_damaged = found.damaged or unpacked.fault is not None
         return (SITEMAP, *SitemapResult(number, str(found.kind), found.urls, is_damaged, unpacked.error))
 

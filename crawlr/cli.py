@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CrawlrError as error:
         _say(f"crawlr: {error}", sys.stderr)
         return 1 if isinstance(error, MachineError) else 2
+    except BrokenPipeError:  # only --out - lets one through: page lines are left out quietly
+        _say("crawlr: standard output was closed before the map was written", sys.stderr)
+        return 1
     except KeyboardInterrupt:  # before the crawl listens to signals, or after
         return 130
     except SystemExit as ended:  # --help and --version

@@ -324,7 +324,17 @@ def test_closed_stdout_does_not_end_the_crawl(site: Callable[..., Any], run_cli:
     assert ran.err == ""
 
 
-def test_quiet_prints_nothing_and_verbose_logs(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+def test_map_into_a_closed_pipe_is_one_line_and_status_1(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """`crawlr --out - | head -c 1`: the map is lost, which is a fault and no accident of the program."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = run_cli("--out", "-", "-q", site({"/": page()}).url(), out=None, stdout=writer, rc=1)
+    os.close(writer)
+
+    assert ran.err == "crawlr: standard output was closed before the map was written\n"
+
+
+def test_quiet_prints_nothing(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
     """-q leaves both streams empty when all is well."""
     ran = run_cli("-q", site({"/": page()}).url())
 

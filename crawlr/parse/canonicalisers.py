@@ -108,15 +108,17 @@ def index_is_folder(names: tuple[str, ...] = ("index.html", "index.htm", "index.
         folder, mark, name = path.rpartition("/")
         if not mark or name not in known:
             return url
-        return before + folder + ("/" if slash or not folder else "") + query
+        if slash or not folder:
+            return f"{before}{folder}/{query}"
+        return rule(f"{before}{folder}{query}")  # which may be called index itself
 
     return rule
 
 
 def strip_trailing_slash(url: str) -> str:
-    """A slash at the end is of no account: `/about/` is `/about`. The root keeps its own."""
+    """Slashes at the end are of no account: `/about/` is `/about`. The root keeps one."""
     before, path, query = _split(url)
-    return before + path[:-1] + query if path.endswith("/") and len(path) > 1 else url
+    return before + (path.rstrip("/") or path[:1]) + query
 
 
 def add_trailing_slash(url: str) -> str:
@@ -157,7 +159,7 @@ def one_scheme(url: str) -> str:
 
 def drop_www(url: str) -> str:
     """`www.` in front of the host is of no account: `https://www.h.com/` is `https://h.com/`."""
-    return re.sub(r"\A([^:/?#]+://)www\.(?=[^/?#]*\.)", r"\1", url)
+    return re.sub(r"\A([^:/?#]+://)(?:www\.)+(?=[^/?#]*\.)", r"\1", url)
 
 
 def drop_matching(pattern: str) -> Rule:

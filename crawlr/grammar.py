@@ -140,6 +140,8 @@ class _Parser(argparse.ArgumentParser):
             words = message.removeprefix("unrecognized arguments: ").split()
             unknown = next((word for word in words if word.startswith("-")), words[0]).partition("=")[0]
             near = get_close_matches(unknown, self._option_string_actions, n=1, cutoff=0.7)
+            if not unknown.startswith("-"):
+                return f"{unknown}: is not expected here; see {self.prog} --help"
             return f"{unknown}: there is no such option" + (
                 f"; did you mean {near[0]}?" if near else f"; {self.prog} --help lists them"
             )

@@ -31,7 +31,7 @@ def write(out: TextIO, table: Table) -> int:
     """Write the header and every row; the number of rows."""
     if table.has_mark:
         out.write("\ufeff")
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(_EndingInLf(out), lineterminator="\r\n")
     writer.writerow([column.name for column in table.columns])
     count = 0
 
@@ -43,6 +43,16 @@ def write(out: TextIO, table: Table) -> int:
 
     writer.writerows(cells())
     return count
+
+
+class _EndingInLf:
+    """Takes the lines of a csv.writer. With "\\n" as its terminator it would leave a CR in a cell unquoted (3.11)."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._write = out.write
+
+    def write(self, line: str) -> int:
+        return self._write(f"{line[:-2]}\n")
 
 
 def _shown(cell: Cell, flags: tuple[str, str]) -> Cell:

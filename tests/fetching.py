@@ -17,6 +17,12 @@ from tests.servers.wire import Request, Wire
 
 Make = Callable[..., Fetcher]
 ENGINES: dict[str, Callable[..., Fetcher]] = {"urllib3": HttpFetcher}
+try:
+    from crawlr.fetch.curl import CurlFetcher
+except ImportError:  # pycurl is an extra
+    pass
+else:
+    ENGINES["curl"] = CurlFetcher
 
 
 @pytest.fixture(params=sorted(ENGINES))

@@ -35,7 +35,8 @@ def test_answer_becomes_the_right_value(case: Case, make: Make, site: Sites) -> 
         assert not failure(result).is_local
     else:
         got = page(result)
-        assert (got.status, got.body, got.fault) == (case.status, case.body, case.fault)
+        assert (got.status, got.body) == (case.status, case.body)
+        assert got.fault in (case.fault, *case.also)
         assert (got.error is None) == (got.fault is None)
 
 
@@ -132,7 +133,9 @@ def test_connection_is_used_again_only_in_step(name: str, talk: Callable[..., Ta
 
     assert (second.body, third.body) == (b"second", b"third")
     connections = [hit.connection for hit in server.hits]
-    assert connections == ([1, 1, 1] if stays else [1, 2, 2])
+    assert connections == [1, 1, 1] if stays else connections[0] == 1
+    if not stays and type(fetcher).__name__ == "HttpFetcher":  # libcurl is sure of itself after some of them
+        assert connections == [1, 2, 2]
 
 
 def test_late_bytes_after_an_answer_are_not_the_next_one(talk: Callable[..., Talk], make: Make) -> None:

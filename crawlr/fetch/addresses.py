@@ -293,6 +293,15 @@ def resolve_host(host: str, *, exchange: Exchange, policy: AddressPolicy, resolv
     return allowed
 
 
+def literal_refusal(host: str, policy: AddressPolicy) -> str | None:
+    """Why a host that is written as an address is refused; None for names and for what may be."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return policy.refusal(host, host=host)
+
+
 def _alternating(addresses: tuple[str, ...]) -> list[str]:
     """The same in the same order, but one of each family in turn (RFC 8305 §4): one family may lead nowhere."""
     first_is_v6 = ":" in addresses[0]

@@ -9,27 +9,25 @@ before they send it. Of urllib3 the rest is used: the test for dropped connectio
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 import ssl
-import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from certifi import where
 from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_read
 
-from crawlr.fetch.addresses import AddressPolicy, Resolver, connect, resolve_host
+from crawlr.fetch.addresses import AddressPolicy, Resolver, connect, literal_refusal, resolve_host
 from crawlr.fetch.guard import Exchange, Trouble, Wire, local_fault
+from crawlr.fetch.idle import Idle
 from crawlr.fetch.proxies import Proxy, open_tunnel
 from crawlr.fetch.reply import Reply
 from crawlr.fetch.request import Origin
 from crawlr.records import Outcome
 
-__all__ = ["Connection", "IdleConnections", "OpenReply", "OriginPool", "Route", "tls_context"]
+__all__ = ["Connection", "OpenReply", "OriginPool", "Route", "tls_context"]
 
 _DRAIN_BYTES = 64 * 1024
 _DRAIN_SECONDS = 0.5
@@ -127,7 +125,7 @@ class Connection:
         if route.proxy is None:
             return connect(route.origin.host, route.origin.port, exchange=exchange, policy=policy, resolver=resolver)
         # What the origin's name leads to is the proxy's business; an address is refused here as without a proxy.
-        refusal = _literal_refusal(route.origin.host, policy)
+        refusal = literal_refusal(route.origin.host, policy)
         if refusal:
             raise Trouble(Outcome.BLOCKED_ADDRESS, refusal)
         try:
@@ -208,15 +206,6 @@ class _Deadlined:
         self._socket.close()
 
 
-def _literal_refusal(host: str, policy: AddressPolicy) -> str | None:
-    """Why a host that is written as an address is refused; None for names and for what may be."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    return policy.refusal(host, host=host)
-
-
 def _tls_trouble(error: OSError | ValueError) -> Trouble:
     """A handshake that failed: the error begins with expired, hostname, untrusted, not_tls, handshake_timeout,
     handshake_cut or handshake."""
@@ -257,63 +246,10 @@ class OpenReply(Reply):
             self._connection.close()
 
 
-class IdleConnections:
-    """Kept connections of all origins; when there are too many the one that waits longest is closed."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._by_origin: dict[OriginPool, list[Connection]] = {}  # newest last
-        self._order: OrderedDict[Connection, OriginPool] = OrderedDict()  # the same connections, oldest first
-        self._is_closed = False
-
-    def take(self, origin: OriginPool) -> Connection | None:
-        """The connection of that origin that was kept last and still stands."""
-        while True:
-            with self._lock:
-                kept = self._by_origin.get(origin)
-                if not kept:
-                    return None
-                connection = kept.pop()
-                if not kept:
-                    del self._by_origin[origin]
-                del self._order[connection]
-            if not connection.is_dropped():
-                return connection
-            connection.close()
-
-    def keep(self, origin: OriginPool, connection: Connection) -> None:
-        """Keep it for the next request to that origin."""
-        oldest = None
-        with self._lock:
-            if self._is_closed:
-                oldest = connection
-            else:
-                self._by_origin.setdefault(origin, []).append(connection)
-                self._order[connection] = origin
-                if len(self._order) > self._limit:
-                    oldest, owner = self._order.popitem(last=False)
-                    self._by_origin[owner].remove(oldest)
-                    if not self._by_origin[owner]:
-                        del self._by_origin[owner]
-        if oldest is not None:
-            oldest.close()
-
-    def clear(self, *, is_last: bool = False) -> None:
-        """Close all of them; `is_last`: and every one that is brought back later."""
-        with self._lock:
-            self._is_closed = self._is_closed or is_last
-            connections = list(self._order)
-            self._order.clear()
-            self._by_origin.clear()
-        for connection in connections:
-            connection.close()
-
-
 class OriginPool:
     """The connections to one origin."""
 
-    def __init__(self, route: Route, idle: IdleConnections) -> None:
+    def __init__(self, route: Route, idle: Idle[OriginPool, Connection]) -> None:
         self.route = route
         self._idle = idle
 

@@ -30,8 +30,9 @@ from urllib3.exceptions import (
 
 from crawlr.fetch.addresses import AddressPolicy, Lookup, Resolver, system_lookup
 from crawlr.fetch.answer import Body, body_limit, page
-from crawlr.fetch.connections import IdleConnections, OpenReply, OriginPool, Route, tls_context
+from crawlr.fetch.connections import Connection, OpenReply, OriginPool, Route, tls_context
 from crawlr.fetch.guard import Exchange, Guard, Trouble, local_fault
+from crawlr.fetch.idle import Idle
 from crawlr.fetch.proxies import environment_proxy, parse_proxy
 from crawlr.fetch.request import Origin, RequestFields, split, wire_fields
 from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming, Outcome, TaskKind
@@ -81,7 +82,7 @@ class HttpFetcher:
         self._max_body = max_body
         self._guard = Guard(timeout=timeout, connect_timeout=connect_timeout)
         self._resolver = Resolver(lookup)
-        self._idle = IdleConnections(limit=max(100, 2 * concurrency))
+        self._idle: Idle[OriginPool, Connection] = Idle(limit=max(100, 2 * concurrency))
         self._adapter = _Adapter()
         self._lock = threading.Lock()
         self._origins: dict[str, _Asked] = {}

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 import time
+from typing import NamedTuple
 
 from crawlr.fetch.guard import Exchange, Trouble, Wire
 from crawlr.records import Outcome
 
-__all__ = ["HeaderFields", "Reply"]
+__all__ = ["Framing", "HeaderFields", "Reply", "frame", "header_fields"]
 
 _MAX_HEAD = 64 * 1024
 _MAX_FIELDS = 100
@@ -39,6 +40,61 @@ class HeaderFields(dict[str, list[str]]):
     def getlist(self, name: str) -> list[str]:
         """The values of a field, by its lower-case name; none when there is no such field."""
         return self.get(name, [])
+
+
+class Framing(NamedTuple):
+    """Where a body ends: with the last chunk, after `length` bytes, or (None) with the connection."""
+
+    is_chunked: bool
+    length: int | None
+    is_clean: bool
+    """The next answer begins where this one ends, beyond doubt."""
+
+
+def header_fields(lines: list[str]) -> tuple[HeaderFields, bool]:
+    """The fields of a header, and whether all lines were fields. Raises Trouble when there are more than a hundred."""
+    if len(lines) > _MAX_FIELDS:
+        raise Trouble(Outcome.PROTOCOL_ERROR, f"header limit: over {_MAX_FIELDS} fields")
+    fields = HeaderFields()
+    is_clean = True
+    last: list[str] | None = None
+    for raw in lines:
+        line = raw.rstrip("\r\n")
+        if line[:1] in (" ", "\t"):  # obsolete folding, RFC 9112 §5.2: a space
+            if last is not None:
+                last[-1] = f"{last[-1]} {line.strip(_BLANK)}".strip(_BLANK)
+            continue
+        name, colon, value = line.partition(":")
+        if not colon:  # no field at all; browsers leave it out
+            is_clean = False
+            last = None
+            continue
+        last = fields.setdefault(name.strip(_BLANK).lower(), [])
+        last.append(value.strip(_BLANK))
+    return fields, is_clean
+
+
+def frame(status: int, fields: HeaderFields) -> Framing:
+    """Where the body ends: RFC 9112 §6.3. Raises Trouble when that cannot be told."""
+    codings = [part.strip().lower() for value in fields.getlist("transfer-encoding") for part in value.split(",")]
+    codings = [coding for coding in codings if coding not in ("", "identity")]
+    lengths = fields.getlist("content-length")
+    if status in (204, 304):
+        # A body here is against the standard, and nobody can tell it from the next answer.
+        has_body = bool(codings) or any(length != "0" for length in lengths)
+        return Framing(is_chunked=False, length=0, is_clean=status == 304 or not has_body)
+    if codings:
+        if set(codings) != {"chunked"}:
+            raise Trouble(Outcome.PROTOCOL_ERROR, f"transfer coding {', '.join(codings)[:80]}")
+        # With a length "ought to be handled as an error": the chunks win, and the connection ends here.
+        return Framing(is_chunked=True, length=None, is_clean=not lengths)
+    if not lengths:
+        return Framing(is_chunked=False, length=None, is_clean=False)
+    values = {value.strip(_BLANK) for length in lengths for value in length.split(",")}
+    length = values.pop()
+    if values or not _DIGITS.fullmatch(length) or len(length) > 19 or int(length) > _MAX_LENGTH:
+        raise Trouble(Outcome.PROTOCOL_ERROR, f"Content-Length {', '.join(lengths)[:80]}")
+    return Framing(is_chunked=False, length=int(length), is_clean=True)
 
 
 class Reply:
@@ -68,8 +124,14 @@ class Reply:
             raise Trouble(Outcome.PROTOCOL_ERROR, f"more than {_MAX_INTERIM} interim responses")
         if is_connect and self.status < 300:  # RFC 9112 §6.3: no body, the tunnel begins
             self._is_done = True
-        else:
-            self._frame()
+            return
+        framing = frame(self.status, self.headers)
+        options = {part.strip().lower() for value in self.headers.getlist("connection") for part in value.split(",")}
+        if not framing.is_clean or "close" in options or (self._is_old and "keep-alive" not in options):
+            self._can_stay = False
+        self._is_chunked = framing.is_chunked
+        self._left = 0 if framing.is_chunked else framing.length
+        self._is_done = self._left == 0 and not framing.is_chunked
 
     @property
     def length(self) -> int | None:
@@ -155,71 +217,15 @@ class Reply:
         if match is None:
             raise Trouble(Outcome.PROTOCOL_ERROR, f"bad status line: {status_line[:80]}")
         self.status = int(match[1])
-        if len(lines) - 1 > _MAX_FIELDS:
-            raise Trouble(Outcome.PROTOCOL_ERROR, f"header limit: over {_MAX_FIELDS} fields")
         self._is_old = status_line.startswith("HTTP/1.0")
-        self.headers = self._fields(lines[1:])
+        self.headers, is_clean = header_fields(lines[1:])
+        self._can_stay = self._can_stay and is_clean
 
     def _check_start(self, *, is_all: bool) -> None:
         """Raise at once when this is no HTTP/1 (HTTP/0.9, TLS, rubbish): it may never send an end of header."""
         expected = b"HTTP/1."
         if not self._buffer.startswith(expected) and (is_all or not expected.startswith(self._buffer)):
             raise Trouble(Outcome.PROTOCOL_ERROR, f"not HTTP: {self._buffer[:40]!a}")
-
-    def _fields(self, lines: list[str]) -> HeaderFields:
-        fields = HeaderFields()
-        last: list[str] | None = None
-        for raw in lines:
-            line = raw.rstrip("\r")
-            if line[:1] in (" ", "\t"):  # obsolete folding, RFC 9112 §5.2: a space
-                if last is not None:
-                    last[-1] = f"{last[-1]} {line.strip(_BLANK)}".strip(_BLANK)
-                continue
-            name, colon, value = line.partition(":")
-            if not colon:  # no field at all; browsers leave it out
-                self._can_stay = False
-                last = None
-                continue
-            last = fields.setdefault(name.strip(_BLANK).lower(), [])
-            last.append(value.strip(_BLANK))
-        return fields
-
-    def _frame(self) -> None:
-        """Find out where the body ends: RFC 9112 §6.3."""
-        headers = self.headers
-        options = {
-            option.strip().lower() for value in headers.getlist("connection") for option in value.split(",")
-        }  # fmt: skip
-        if "close" in options or (self._is_old and "keep-alive" not in options):
-            self._can_stay = False
-        codings = [
-            coding.strip().lower() for value in headers.getlist("transfer-encoding") for coding in value.split(",")
-        ]
-        lengths = headers.getlist("content-length")
-        if self.status in (204, 304):
-            # A body here is against the standard, and nobody can tell it from the next answer.
-            if self.status == 204 and (codings or any(length != "0" for length in lengths)):
-                self._can_stay = False
-            self._is_done = True
-            return
-        codings = [coding for coding in codings if coding not in ("", "identity")]
-        if codings:
-            if lengths:  # "ought to be handled as an error": the chunks win, and the connection ends here
-                self._can_stay = False
-            if set(codings) != {"chunked"}:
-                raise Trouble(Outcome.PROTOCOL_ERROR, f"transfer coding {', '.join(codings)[:80]}")
-            self._is_chunked = True
-            return
-        if lengths:
-            values = {value.strip(_BLANK) for length in lengths for value in length.split(",")}
-            length = values.pop()
-            if values or not _DIGITS.fullmatch(length) or len(length) > 19 or int(length) > _MAX_LENGTH:
-                raise Trouble(Outcome.PROTOCOL_ERROR, f"Content-Length {', '.join(lengths)[:80]}")
-            self._left = int(length)
-            self._is_done = self._left == 0
-            return
-        self._left = None
-        self._can_stay = False
 
     def _read_chunked(self, size: int) -> bytes:
         """The next piece of a chunk: RFC 9112 §7.1. Line ends may be bare LF."""

@@ -14,7 +14,7 @@ from crawlr.content_coding import ACCEPT_ENCODING
 from crawlr.fetch.guard import Trouble
 from crawlr.records import Outcome, TaskKind
 
-__all__ = ["Origin", "RequestFields", "split", "wire_fields"]
+__all__ = ["Origin", "RequestFields", "field_bytes", "split", "wire_fields"]
 
 _ACCEPT_PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 
@@ -104,11 +104,12 @@ class RequestFields:
 
 
 def wire_fields(fields: list[tuple[str, str]]) -> bytes:
-    """The header fields as they are sent, with the empty line behind them: Latin-1, or UTF-8 where that cannot be."""
-    return b"".join(name.encode("ascii") + b": " + _bytes(value) + b"\r\n" for name, value in fields) + b"\r\n"
+    """The header fields as they are sent, with the empty line behind them."""
+    return b"".join(name.encode("ascii") + b": " + field_bytes(value) + b"\r\n" for name, value in fields) + b"\r\n"
 
 
-def _bytes(value: str) -> bytes:
+def field_bytes(value: str) -> bytes:
+    """A field value as it is sent: Latin-1, or UTF-8 where that cannot be."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

@@ -42,8 +42,7 @@ def open_crawl(path: str) -> Iterator[tuple[CrawlView, dict[str, object]]]:
             changed_at = os.fstat(file.fileno()).st_mtime
     except OSError as error:
         raise OptionsError(f"export: cannot read {path}: {error.strerror or error}") from error
-    # a crawl that was killed early may have all that it kept in the log beside its state
-    if begin != b"SQLite format 3\0" and not (begin == b"" and os.path.exists(f"{path}-wal")):
+    if begin != b"SQLite format 3\0":
         with open_sitemap(path) as found:
             yield found
         return

@@ -14,9 +14,10 @@ import gzip
 import io
 import json
 import re
+import sqlite3
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from crawlr.errors import OptionsError
@@ -51,9 +52,26 @@ def open_sitemap(path: str) -> Iterator[tuple[CrawlView, dict[str, object]]]:
 class _TemporaryJournal(Journal):
     """A journal whose edges come after its pages."""
 
-    def put_edges(self, rows: Iterable[tuple[int, bytes]]) -> None:
+    def put_edges(self, rows: Sequence[tuple[int, bytes]]) -> None:
         with self._transaction() as db:
-            db.executemany("UPDATE pages SET targets=?2 WHERE id=?1", rows)
+            if db.executemany("UPDATE pages SET targets=?2 WHERE id=?1", rows).rowcount != len(rows):
+                raise ValueError("an edge begins at an id that is no page's")
+
+    def check_ids(self) -> None:
+        """ValueError when an edge, a parent or a redirect leads to an id that the file does not list."""
+        known = bytearray()
+        for (number,) in self.query("SELECT id FROM urls ORDER BY id"):
+            known.extend(bytes(number - len(known)))
+            known.append(1)
+        for (blob,) in self.query("SELECT targets FROM pages WHERE targets IS NOT NULL"):
+            for target in array("I", blob):
+                if target >= len(known) or not known[target]:
+                    raise ValueError(f"an edge leads to {target}, which is not listed")
+        for (number,) in self.query(
+            "SELECT parent FROM urls WHERE parent NOT IN (SELECT id FROM urls)"
+            " UNION ALL SELECT redirect_to FROM pages WHERE redirect_to NOT IN (SELECT id FROM urls)"
+        ):
+            raise ValueError(f"a parent or redirect is {number}, which is not listed")
 
     def fill_gaps(self) -> None:
         """Ids that the file does not list (targets out of scope) get a row too, as in the journal of a crawl."""
@@ -91,6 +109,7 @@ def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, o
                 for name, values in _Reader(text).fields():
                     if name == "edges" and isinstance(values, Iterator):
                         _put_edges(journal, values)
+        journal.check_ids()
         journal.fill_gaps()
         view = CrawlView(
             journal,
@@ -100,7 +119,16 @@ def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, o
         )
     except OSError as error:
         raise OptionsError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, EOFError, zlib.error) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+        EOFError,
+        zlib.error,
+        sqlite3.Error,
+    ) as error:
         what = f"a field is missing: {error}" if isinstance(error, KeyError) else str(error)
         raise OptionsError(f"{path} is not a sitemap.json of crawlr, or is damaged ({what[:300]})") from error
     return view, head

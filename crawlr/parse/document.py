@@ -1,0 +1,146 @@
+"""A body as a document: its links and what it says about itself.
+
+From: bodies after content decoding (worker, or a caller of parse_html). To: worker (Document), callers (ParsedPage).
+Runs in parse processes; without state but for the table of links.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from crawlr.parse import facts, media_types, xhtml
+from crawlr.parse.elements import Elements
+from crawlr.parse.encoding import decode, sniff
+from crawlr.parse.links import Address, FoundLink, collect, wanted_names
+from crawlr.records import Link, ParsedPage
+
+__all__ = ["PARSERS", "Document", "parse_html", "read"]
+
+PARSERS = ("lxml", "lexbor", "scanner")
+"""Engines: `lexbor` needs selectolax; `scanner` is what the others fall back to, and is there without any of them."""
+
+
+class Document(NamedTuple):
+    """What one body says. Made by read, read by worker, which sends it on flat."""
+
+    is_html: bool
+    """False: nothing below says anything."""
+    links: list[FoundLink]
+    """(URL, kind, nofollow) of the followed kinds, in document order, with repetitions and links to the page itself.
+    URLs are absolute, http(s), by the URL standard, without fragment and userinfo; equal ones are often one
+    object."""
+    base_url: str
+    title: str | None
+    encoding: str | None
+    canonical: str | None
+    robots: tuple[str, ...]
+    is_truncated: bool
+    decode_seconds: float
+    parse_seconds: float
+    resolve_seconds: float
+
+
+def read(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str | None,
+    agent: str,
+    parser: str = "lxml",
+    follow: frozenset[str] | None = None,
+) -> Document:
+    """A body's links of the kinds in `follow` (links.KINDS; None: of all) and its facts.
+
+    `body` is after content decoding, `url` where it came from, `content_type` the header's value or None, `agent` our
+    product token. Never fails on any body, but for MemoryError. ImportError: the engine's package is missing.
+    """
+    clock = time.perf_counter
+    started = clock()
+    markup = media_types.markup_of(body, content_type)
+    if markup is None:
+        return Document(False, [], url, None, None, None, (), False, clock() - started, 0.0, 0.0)
+    return _read(body, markup, url, content_type, agent, _engine(parser), follow, started)
+
+
+def parse_html(
+    body: bytes, *, url: str, content_type: str | None = None, agent: str = "crawlr", parser: str = "lxml"
+) -> ParsedPage:
+    """The document alone: links of every kind, in document order, and its facts. Never fails on any body.
+
+    `body` is after content decoding. Without a `content_type` it is taken for HTML. What is plainly something else (a
+    PDF, a picture, an archive) is an empty page.
+    """
+    started = time.perf_counter()
+    markup = media_types.markup_of(body, content_type or "text/html")
+    engine = _engine(parser)
+    page = _read(body if markup else b"", markup or "html", url, content_type, agent, engine, None, started)
+    return ParsedPage(
+        links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in page.links),
+        base_url=page.base_url,
+        title=page.title,
+        encoding=page.encoding or "utf-8",
+        canonical=page.canonical,
+        robots=page.robots,
+        truncated=page.is_truncated,
+    )
+
+
+def _read(
+    body: bytes,
+    markup: media_types.Markup,
+    url: str,
+    content_type: str | None,
+    agent: str,
+    engine: Callable[[str, frozenset[str]], Elements],
+    follow: frozenset[str] | None,
+    started: float,
+) -> Document:
+    clock = time.perf_counter
+    encoding = sniff(body, content_type)[0]
+    text = decode(body, encoding)
+    decoded = clock()
+    wanted = wanted_names(follow)
+    found, title, is_truncated = engine(text, wanted) if markup == "html" else xhtml.scan(text, wanted)
+    parsed = clock()
+    address = Address(url, encoding)
+    base = facts.base_of(found)
+    if base is not None:
+        resolved = address.resolve(base)
+        if resolved is not None:
+            address = Address(resolved, encoding)
+    links = collect(found, address, follow)
+    return Document(
+        is_html=True,
+        links=links,
+        base_url=address.base or url,
+        title=facts.collapse(title),
+        encoding=encoding,
+        canonical=facts.canonical_of(found, address.resolve),
+        robots=facts.robots_of(found, agent),
+        is_truncated=is_truncated,
+        decode_seconds=decoded - started,
+        parse_seconds=parsed - decoded,
+        resolve_seconds=clock() - parsed,
+    )
+
+
+@cache
+def _engine(parser: str) -> Callable[[str, frozenset[str]], Elements]:
+    if parser == "lxml":
+        from crawlr.parse import engine_lxml
+
+        return engine_lxml.scan
+    if parser == "lexbor":
+        try:
+            from crawlr.parse import engine_lexbor
+        except ImportError as error:
+            raise ImportError("the parser lexbor needs the package selectolax: pip install 'crawlr[fast]'") from error
+        return engine_lexbor.scan
+    if parser == "scanner":
+        from crawlr.parse import scanner
+
+        return scanner.scan
+    raise ValueError(f"no parser {parser!r}: one of {', '.join(PARSERS)}")

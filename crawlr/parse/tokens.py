@@ -1,0 +1,186 @@
+"""HTML's tokens as regular expressions: tags with their attributes, where comments and raw text end.
+
+From: scanner, foreign, xhtml, engine_lxml. To: the same. Runs in parse processes. Pure.
+
+This is the tokenizer of the HTML standard (§13.2.5) without what needs no answer here: errors, text, DOCTYPE. All
+repetitions are possessive, so that a match never goes back and the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from crawlr.parse import references
+
+__all__ = [
+    "ANY",
+    "ANY_XML",
+    "CLOSING",
+    "COMMENT",
+    "DOCTYPE",
+    "NAME",
+    "SLASHES",
+    "attributes",
+    "end_of_comment",
+    "end_of_raw_text",
+    "is_blank",
+    "stops",
+    "tag_like",
+    "text_before",
+]
+
+SPACE = r"\t\n\f\r "
+"""HTML's white space; the standard turns CR into LF before, so it counts as LF does."""
+
+# One attribute (§13.2.5.32 to .39). `=` begins a value only behind a name. A value whose quote never ends reaches the
+# end of the text, where no `>` can follow: the tag is none ("eof-in-tag").
+_ATTRIBUTES = (
+    rf"(?:[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
+    rf"""(?:[{SPACE}]*+=[{SPACE}]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^{SPACE}>"'][^{SPACE}>]*+|(?=>)))?+)*+"""
+)
+_ATTRIBUTE = re.compile(
+    rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:[{SPACE}]*+=[{SPACE}]*+("[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|))?+"""
+)
+_NAME = rf"[a-zA-Z][^{SPACE}/>]*+"
+_REST = rf"({_ATTRIBUTES})([{SPACE}/]*+)>"
+# What is no tag: "<" that opens nothing, "</>", and "bogus comments", to the first ">"; a DOCTYPE ends there too.
+_NO_TAG = r"(?=[^a-zA-Z/!?])|/>|(?:\?|!(?!--)|/(?=[^a-zA-Z>]))[^>]*+>"
+
+COMMENT, CLOSING, NAME, SOURCE, SLASHES = 1, 2, 3, 4, 5
+"""Groups of the tokens that ANY and `stops` match: what opens a comment or a CDATA section (or None), "/" of an end
+tag, the name, the source of the attributes, what stands between them and ">"."""
+
+ANY = re.compile(
+    rf"[^<]*+(?:<(?!!\[CDATA\[)(?:{_NO_TAG})[^<]*+)*+<(?:(!--|!\[CDATA\[)|(/?+)({_NAME}){_REST})",
+)
+"""The next tag, comment or CDATA section, whatever its name."""
+
+ANY_XML = re.compile(
+    rf"[^<]*+(?:<(?![a-zA-Z!?]|/[a-zA-Z])[^<]*+)*+<(?:(!--|!\[CDATA\[|\?|!)|(/?+)({_NAME}){_REST})",
+)
+"""The same for XML, where a processing instruction and a DOCTYPE have ends of their own: they are openings too."""
+
+DOCTYPE = re.compile(
+    r"""<!DOCTYPE(?:[^"'\[>]++|"[^"]*+"|'[^']*+')*+"""
+    r"""(?:\[(?:[^"'\]<]++|"[^"]*+"|'[^']*+'|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>|<)*+\]\s*+)?+>""",
+    re.IGNORECASE,
+)
+"""XML's DOCTYPE with its internal subset. A document has one, so it is tried once: it may look at the whole text in
+vain."""
+
+
+@cache
+def stops(names: frozenset[str], end_names: frozenset[str]) -> re.Pattern[str]:
+    """A pattern that matches everything up to the next comment, start tag of `names` or end tag of `end_names`.
+
+    What it runs over is one repetition without groups: that is what makes the scanner as fast as a parser in C.
+    """
+    name, end_name = (rf"(?:{_any_case(each)})(?=[{SPACE}/>])" for each in (names, end_names))
+    return re.compile(
+        rf"[^<]*+(?:<(?:/(?!{end_name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>|(?!{name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>"
+        rf"|{_NO_TAG})[^<]*+)*+<(?:(!--)|(/?+)({_NAME}){_REST})"
+    )
+
+
+def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[str]:
+    """A pattern for the start tags of `names`, and for those of `closed` that end in a slash. For `search`: what it
+    finds may stand in a comment or an attribute.
+
+    The look at the second letter makes it three times as fast, 0.7 us for 1,000 characters of a page.
+    """
+    seconds = "".join(sorted({each[1] + each[1].upper() for each in (*names, *closed)}))
+    either = [rf"(?:{_any_case(names)})(?=[{SPACE}/>])"]
+    if closed:
+        either.append(rf"(?:{_any_case(closed)})(?=[{SPACE}/>]){_ATTRIBUTES}[{SPACE}/]*+(?<=/)>")
+    return re.compile(rf"<(?=[a-zA-Z][{seconds}])(?:{'|'.join(either)})")
+
+
+@cache
+def start_tag(name: str) -> re.Pattern[str]:
+    """A pattern for the start tags of one name, for `search`."""
+    return re.compile(rf"<{_any_case([name])}(?=[{SPACE}/>])")
+
+
+def _any_case(names: Iterable[str]) -> str:
+    """An expression for the names in any case, common beginnings once: a failing match looks at one letter."""
+    tails: dict[str, list[str]] = {}
+    for name in sorted(names):
+        tails.setdefault(name[:1], []).append(name[1:])
+    branches = [f"[{first}{first.upper()}]{_any_case(rest)}" for first, rest in tails.items() if first]
+    whole = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})" if branches else ""
+    return f"(?:{whole})?+" if whole and "" in tails else whole
+
+
+_BOGUS = re.compile("<[^>]*+>")
+
+
+def text_before(token: re.Match[str]) -> str:
+    """The text that a token of ANY has run over to its tag or comment, what is no tag left out."""
+    return _BOGUS.sub("", token[0][: max(token.start(COMMENT), token.start(CLOSING)) - 1 - token.start()])
+
+
+def is_blank(text: str) -> bool:
+    """Whether text is nothing but HTML's white space."""
+    return not text.strip("\t\n\f\r ")
+
+
+def attributes(source: str) -> dict[str, str | None]:
+    """Attributes by lower-case name, references replaced; of two with one name the first counts (§13.2.5.33)."""
+    found: dict[str, str | None] = {}
+    for name, value in _ATTRIBUTE.findall(source):
+        key = name.lower() if name.isascii() else name  # only ASCII has cases here: the Kelvin sign is no k
+        if key not in found:
+            found[key] = references.in_attribute(value[1:-1] if value[:1] in ('"', "'") else value)
+    return found
+
+
+# ---- where text ends that holds no tags
+
+_COMMENT_START = re.compile("-?>")
+_COMMENT_END = re.compile("--!?>")
+_SCRIPT = re.compile(rf"<(?:!--|(/?)[sS][cC][rR][iI][pP][tT](?=[{SPACE}/>]))|-->")
+
+
+def end_of_comment(text: str, start: int) -> int:
+    """Where the comment ends whose `<!--` ends at `start`; -1: it never does (§13.2.5.43 to .52)."""
+    match = _COMMENT_START.match(text, start) or _COMMENT_END.search(text, start)
+    return match.end() if match else -1
+
+
+def end_of_raw_text(name: str, text: str, start: int) -> int:
+    """Where the end tag stands that ends the raw text of element `name`, which begins at `start`; -1: there is none."""
+    if name == "script":
+        return _end_of_script(text, start)
+    match = _end_tag(name).search(text, start)
+    return match.start() if match else -1
+
+
+@cache
+def _end_tag(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{_any_case([name])}(?=[{SPACE}/>])")
+
+
+def _end_of_script(text: str, start: int) -> int:
+    """Where `</script` stands that ends the script (§13.2.5.17 to .31).
+
+    `<!--` escapes the text; a `<script` in escaped text needs an end tag of its own; `-->` ends both.
+    """
+    is_escaped = is_doubled = False
+    while match := _SCRIPT.search(text, start):
+        start = match.end()
+        found = match[0]
+        if found == "<!--":
+            if not is_escaped:
+                is_escaped = True
+                start -= 2  # "<!-->" escapes nothing: its dashes may belong to the end
+        elif found == "-->":
+            is_escaped = is_doubled = False
+        elif not match[1]:
+            is_doubled = is_escaped
+        elif is_doubled:
+            is_doubled = False
+        else:
+            return match.start()
+    return -1

@@ -367,6 +367,7 @@ def test_growing_process_is_replaced_without_loss(driver: Callable[..., Driver])
     for _ in range(30):
         crew.submit("keep 10")
         crew.finish()
+        crew.until(lambda: all(slot.coming is None for slot in crew.pool._slots))
         pids.update(crew.pids())
 
     assert len(pids) >= 3

@@ -147,7 +147,7 @@ def test_a_fetch_that_raises_anything_is_recorded_and_the_pool_keeps_its_size(
         | {f"{HOST}/held{n}": Page(barrier=barrier) for n in range(size)}
     )
     fake.pages[f"{HOST}/"] = Page(links=(*bad, "/next"))
-    crawled = crawl(f"{HOST}/", fetcher=fake, concurrency=size)
+    crawled = crawl.start(f"{HOST}/", fetcher=fake, concurrency=size).wait(15)
 
     assert {crawled.map.outcome(path) for path in bad} == {"protocol_error"}
     assert all(type(error).__name__ in crawled.map.page(path)["error"] for path in bad)
@@ -234,11 +234,11 @@ def test_a_parser_that_dies_once_costs_nothing(crawl: Crawl, site: MakeSite, nam
     """Killed in the middle of a page, or of its answer: the page gets a quiet second try, the crawl is whole."""
     ground = poisoned_site(site, f"/poison/{name}/once")
     crawled = crawl(ground.url(), parse_procs=2, parse_timeout=1.0)
-    expected = {"/": "ok", f"/poison/{name}/once": "parse_timeout" if name == "hang" else "ok"}
+    outcomes = {path: row["outcome"] for path, row in crawled.map.pages.items()}
+    of_poison = outcomes.pop(f"/poison/{name}/once")
 
-    assert len(crawled.map["pages"]) == 52
-    assert {path: crawled.map.outcome(path) for path in expected} == expected
-    assert {row["outcome"] for path, row in crawled.map.pages.items() if path not in expected} == {"ok"}
+    assert of_poison == "ok" or (name == "hang" and of_poison == "parse_timeout")
+    assert (set(outcomes.values()), len(outcomes)) == ({"ok"}, 51)
     assert ground.targets().count(f"/poison/{name}/once") == 1
 
 

@@ -1,7 +1,7 @@
 """Makes parser processes die or hang on pages whose path begins with /poison/, as a bug in a native parser would.
 
-Loaded by sitecustomize where CRAWLR_TEST_POISON is set. Wraps crawlr.parse.worker.parse_batch, the one function that
-runs in parser processes, when that module is imported; everything else of the program is as it is.
+Loaded by sitecustomize where CRAWLR_TEST_POISON is set. Wraps crawlr.parse.document.read, where a parser process reads
+a page under its deadline, when that module is imported; everything else of the program is as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-TARGET = "crawlr.parse.worker"
+TARGET = "crawlr.parse.document"
 
 
 def install() -> None:
@@ -91,15 +91,14 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         def load_and_wrap(module: ModuleType) -> None:
             load(module)
-            parse = module.parse_batch
+            read = module.read
 
-            @functools.wraps(parse)  # keeps the name, by which the executor finds it
-            def poisoned(batch: list[tuple[Any, ...]]) -> Any:
-                for item in batch:
-                    swallow(item[1])
-                return parse(batch)
+            @functools.wraps(read)
+            def poisoned(body: bytes, *, url: str, **options: Any) -> Any:
+                swallow(url)
+                return read(body, url=url, **options)
 
-            module.parse_batch = poisoned  # type: ignore[attr-defined]
+            module.read = poisoned  # type: ignore[attr-defined]
 
         spec.loader.exec_module = load_and_wrap  # type: ignore[method-assign]
         return spec

@@ -105,17 +105,14 @@ class ForkServer:
             f"import sys; sys.path[:] = {_import_path()!r}; "
             f"from {__name__} import serve; serve({theirs.fileno()}, {self._modules!r})"
         )
-        flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]  # -O, -W ... as the stdlib
+        # As the stdlib starts its own, but without -W: nobody reads what a parse process warns of.
+        flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        flags = [flag for flag in flags if not flag.startswith("-W")]
         try:
             with theirs, sigint_held_off():
                 self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
-                    [
-                        os.fsdecode(spawn.get_executable()),
-                        *flags,
-                        "-P",
-                        "-c",
-                        code,
-                    ],  # no code from the working folder
+                    # -P: no module is taken from the working folder
+                    [os.fsdecode(spawn.get_executable()), *flags, "-P", "-c", code],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     env=os.environ | _ENVIRONMENT,

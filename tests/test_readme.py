@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,22 @@ def test_outcomes_and_reasons_are_all_named() -> None:
     words = set(re.findall(r"`(\w+)`", README))
 
     assert {str(each) for each in (*Outcome, *SkipReason, *UnvisitedReason)} - words == set()
+
+
+def test_every_dependency_is_justified() -> None:
+    """Each package that is installed has a line that says what it replaces, and no other has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    packages = {re.match(r"[\w.-]+", each)[0] for each in required} - {"crawlr"}
+    table = README.partition("## Dependencies")[2].partition("## ")[0]
+    named = {
+        name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
+    }
+
+    assert named - set(project["optional-dependencies"]) == packages
 
 
 def test_json_example_is_a_map() -> None:

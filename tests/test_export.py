@@ -19,8 +19,11 @@ from crawlr.errors import CrawlrError, OptionsError, StateError
 from crawlr.export import export, open_crawl
 from crawlr.formats import Columns, outputs_of
 from crawlr.outputs import write_all
+from tests.conftest import Crawl
 from tests.contract import SiteMap, violations
-from tests.made_crawl import HEAD, SITE, made_journal, made_view
+from tests.made_crawl import HEAD, MODIFIED, SITE, made_journal, made_view
+from tests.servers.local import Reply, Site, page
+from tests.sitemap_rules import read_sitemap
 
 
 def sitemap_in(folder: Path, name: str = "sitemap.json", **options: Any) -> Path:
@@ -295,3 +298,22 @@ def test_a_file_that_is_no_state_is_refused(tmp_path: Path, content: bytes) -> N
         export(str(path), outputs_of([str(tmp_path / "pages.csv")]))
 
     assert path.read_bytes() == content
+
+
+def test_a_real_crawl_that_was_bounded_is_exported_from_its_state(
+    tmp_path: Path, site: Callable[..., Site], crawl: Crawl
+) -> None:
+    """What the stages put into the journal comes out: kinds and nofollow of links, Last-Modified, hashes."""
+    body = '<title>Start</title><a href="/a">a</a><a href="/b" rel="nofollow">b</a><iframe src="/c"></iframe>'
+    headers = (("Content-Type", "text/html"), ("Last-Modified", MODIFIED))
+    server = site({"/": Reply(body=body, headers=headers), "/a": page("/"), "/b": page(), "/c": page()})
+    state = tmp_path / "sitemap.json.crawl"
+    crawl(server.url(), out=str(tmp_path / "sitemap.json"), max_pages=2).result.close()
+    outs = [str(tmp_path / name) for name in ("pages.csv", "edges.csv", "sitemap.xml")]
+    export(str(state), outputs_of(outs))
+    pages, edges = (list(csv.DictReader(Path(out).read_text(encoding="utf-8").splitlines())) for out in outs[:2])
+
+    assert (pages[0]["title"], pages[0]["last_modified"], len(pages[0]["body_hash"])) == ("Start", MODIFIED, 16)
+    found = {(edge["Target"].removeprefix(server.url("")), edge["kind"], edge["nofollow"]) for edge in edges}
+    assert found >= {("/a", "a", "false"), ("/b", "a", "true"), ("/c", "iframe", "false")}
+    assert read_sitemap(Path(outs[2]))[1][0] == (server.url(), "2026-02-03T10:20:30Z")

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlr.formats import Columns, outputs_of
+from crawlr.journal import Journal
 from crawlr.outputs import write_all
+from crawlr.records import StopReason
 from crawlr.sinks import csv_file
 from crawlr.sinks.tables import Column, Kind, Table
+from crawlr.view import CrawlView
 from tests.made_crawl import FORMULA, HEAD, MODIFIED, SITE, made_view, page
 
 
@@ -224,6 +228,25 @@ def test_sf_names_several_reasons(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, "pages.csv", columns="sf", extra=extra)
 
     assert rows[-1]["Indexability Status"] == "Canonicalised,noindex"
+
+
+def test_sf_knows_no_phrase_for_a_status_of_no_standard(tmp_path: Path) -> None:
+    """A server's own status is shown as a number alone."""
+    rows = rows_of(tmp_path, "pages.csv", columns="sf", extra=[(f"{SITE}/odd", page(15, status=999))])
+
+    assert (rows[-1]["Status Code"], rows[-1]["Status"], rows[-1]["Indexability Status"]) == ("999", "", "Server Error")
+
+
+def test_a_lone_page_has_a_link_score(tmp_path: Path) -> None:
+    """When all ranks are alike the scale has no width, and the score is 0."""
+    journal = Journal.create("", {})
+    journal.commit(urls=[(0, f"{SITE}/", None, 0, None, 0, 0, 3)], pages=[(0, *page(10)[1:])])  # type: ignore[list-item]
+    with closing(journal):
+        view = CrawlView(journal, stop_reason=StopReason.FINISHED, depth_limit=None, all_edges=False)
+        write_all(view, outputs_of([str(tmp_path / "x.csv")]), head=HEAD, columns=Columns.SF)
+
+    (row,) = csv.DictReader((tmp_path / "x.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert row["Link Score"] == "0"
 
 
 def test_advertools_lines_are_those_of_its_crawl_files(tmp_path: Path) -> None:

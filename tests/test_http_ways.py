@@ -22,6 +22,7 @@ from tests.fetching import Make, failure, make, page, task
 from tests.gates import Gate
 from tests.servers.local import Reply, Site
 from tests.servers.proxy import Proxy
+from tests.servers.wire import Request, Wire
 
 __all__ = ["make"]  # a fixture
 
@@ -233,6 +234,21 @@ def test_trusted_certificate_is_taken(make: Make, site: Sites, authority: trustm
 
     assert [result.body for result in results] == [TEXT] * 3
     assert {hit.connection for hit in server.hits} == {1}
+
+
+def test_dead_kept_connection_over_tls_costs_no_attempt(
+    make: Make, site: Sites, authority: trustme.CA, bundle: str
+) -> None:
+    """A kept connection that the server closes on the next request is replaced at once under TLS, too."""
+
+    def once(request: Request, wire: Wire) -> Reply | None:
+        return None if request.nth > 1 else Reply(body=TEXT)
+
+    server = site({"/": once}, tls=serving(authority.issue_cert("127.0.0.1")))
+    fetcher = make(ca_bundle=bundle)
+
+    assert [page(fetcher.fetch(task(server.url()))).body for _ in range(4)] == [TEXT] * 4
+    assert len(server.hits) == 7
 
 
 BAD_CERTIFICATES = ("expired", "hostname", "untrusted")

@@ -259,6 +259,20 @@ def test_hostile_file_costs_linear_time(name: str) -> None:
     assert time.process_time() - began < 4.0
 
 
+def test_asking_a_hostile_file_is_bounded() -> None:
+    """However many patterns a file holds, a URL is judged within milliseconds, and plain paths all count."""
+    wild = b"".join(b"Disallow: /*a*b%d$\n" % number for number in range(20_000))
+    rules = parse(b"User-agent: *\n" + wild[: MAX_BYTES // 2] + b"x\n" + b"Disallow: /plain\n")
+    rules.allows(SITE, "crawlr")
+    began = time.process_time()
+
+    verdicts = [rules.allows(f"{SITE}/ab/{number}", "crawlr") for number in range(20)]
+
+    assert time.process_time() - began < 0.5
+    assert all(verdicts)
+    assert not rules.allows(f"{SITE}/plain", "crawlr")
+
+
 def test_pattern_of_many_asterisks_is_matched_in_linear_time() -> None:
     """The pattern that blows up a regular expression costs nothing here."""
     rules = parse(b"User-agent: *\nDisallow: /" + b"*a" * 2000 + b"$\n")

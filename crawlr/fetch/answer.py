@@ -12,6 +12,7 @@ from typing import Protocol
 from crawlr.fetch import robots
 from crawlr.fetch.guard import Trouble
 from crawlr.fetch.redirects import is_redirect
+from crawlr.fetch.request import field_bytes
 from crawlr.records import FetchedPage, FetchTiming, Outcome, TaskKind
 
 __all__ = ["Body", "Fields", "body_limit", "mime_type", "page"]
@@ -104,7 +105,7 @@ def page(
         body=b"" if body is None else body.data,
         content_type=mime_type(tuple(essence_values))[1] if essence_values else None,
         content_encoding=", ".join(codings) if codings else None,
-        location=locations[0].encode("latin-1", "replace") if locations else None,
+        location=field_bytes(locations[0]) if locations else None,
         retry_after=retry_after[0] if retry_after else None,
         x_robots_tag=tuple(fields.getlist("x-robots-tag")),
         link=tuple(fields.getlist("link")),

@@ -15,7 +15,7 @@ import ssl
 import time
 from dataclasses import dataclass
 
-from certifi import where
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.util.ssltransport import SSLTransport
 from urllib3.util.wait import wait_for_read
 
@@ -31,6 +31,9 @@ __all__ = ["Connection", "OpenReply", "OriginPool", "Route", "tls_context"]
 
 _DRAIN_BYTES = 64 * 1024
 _DRAIN_SECONDS = 0.5
+
+_RACES = frozenset({Outcome.RESET, Outcome.EMPTY_REPLY, Outcome.TLS_ERROR})
+"""How a kept connection fails that the server has closed meanwhile."""
 
 # X509_V_ERR_*: openssl/x509_vfy.h
 _EXPIRED = frozenset({9, 10})
@@ -60,7 +63,7 @@ def tls_context(*, insecure: bool, ca_bundle: str | None) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
-    bundle = ca_bundle or where()
+    bundle = ca_bundle or DEFAULT_CA_BUNDLE_PATH
     if os.path.isdir(bundle):
         context.load_verify_locations(capath=bundle)
     else:
@@ -267,8 +270,7 @@ class OriginPool:
             try:
                 return self._exchange(connection, request, exchange)
             except Trouble as trouble:
-                is_race = trouble.outcome in (Outcome.RESET, Outcome.EMPTY_REPLY) and not trouble.is_local
-                if not is_race or exchange.received:
+                if trouble.outcome not in _RACES or trouble.is_local or exchange.received:
                     raise
         try:
             connection = Connection(self.route, exchange)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pycurl
-from certifi import where
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from crawlr.fetch.addresses import AddressPolicy, Lookup, Resolver, literal_refusal, resolve_host, system_lookup
 from crawlr.fetch.answer import Body, body_limit, page
@@ -113,7 +113,7 @@ class CurlFetcher:
         self._proxy = parse_proxy(proxy) if proxy is not None and proxy != "env" else None
         self._asks_environment = proxy == "env"
         self._insecure = insecure
-        self._ca_bundle = ca_bundle or where()
+        self._ca_bundle = ca_bundle or DEFAULT_CA_BUNDLE_PATH
         self._policy = address_policy or AddressPolicy()
         self._max_body = max_body
         self._guard = Guard(timeout=timeout, connect_timeout=connect_timeout)

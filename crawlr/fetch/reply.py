@@ -85,7 +85,7 @@ def frame(status: int, fields: HeaderFields) -> Framing:
         return Framing(is_chunked=False, length=0, is_clean=status == 304 or not has_body)
     if codings:
         if set(codings) != {"chunked"}:
-            raise Trouble(Outcome.PROTOCOL_ERROR, f"transfer coding {', '.join(codings)[:80]}")
+            raise Trouble(Outcome.PROTOCOL_ERROR, f"transfer coding {', '.join(codings)[:80]!a}")
         # With a length "ought to be handled as an error": the chunks win, and the connection ends here.
         return Framing(is_chunked=True, length=None, is_clean=not lengths)
     if not lengths:
@@ -93,7 +93,7 @@ def frame(status: int, fields: HeaderFields) -> Framing:
     values = {value.strip(_BLANK) for length in lengths for value in length.split(",")}
     length = values.pop()
     if values or not _DIGITS.fullmatch(length) or len(length) > 19 or int(length) > _MAX_LENGTH:
-        raise Trouble(Outcome.PROTOCOL_ERROR, f"Content-Length {', '.join(lengths)[:80]}")
+        raise Trouble(Outcome.PROTOCOL_ERROR, f"Content-Length {', '.join(lengths)[:80]!a}")
     return Framing(is_chunked=False, length=int(length), is_clean=True)
 
 
@@ -215,7 +215,7 @@ class Reply:
         status_line = lines[0].rstrip("\r")
         match = _STATUS_LINE.fullmatch(status_line)
         if match is None:
-            raise Trouble(Outcome.PROTOCOL_ERROR, f"bad status line: {status_line[:80]}")
+            raise Trouble(Outcome.PROTOCOL_ERROR, f"bad status line: {status_line[:80]!a}")
         self.status = int(match[1])
         self._is_old = status_line.startswith("HTTP/1.0")
         self.headers, is_clean = header_fields(lines[1:])

@@ -6,9 +6,11 @@ import collections
 import contextlib
 import dataclasses
 import multiprocessing
+import multiprocessing.resource_tracker
 import os
 import queue
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -128,6 +130,12 @@ class Driver:
                 for result in outcome.results:
                     self.outcomes[result.id].append(getattr(result, "outcome", "ok"))
                     self.errors[result.id] = result.error
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tracker_runs() -> None:
+    """multiprocessing's resource tracker, once started, stays: it must not count as left by the first test."""
+    multiprocessing.resource_tracker.ensure_running()
 
 
 @pytest.fixture
@@ -415,6 +423,29 @@ def test_parser_that_crashes_on_anything_stops_the_crawl(driver: Callable[..., D
     assert not crew.outcomes
 
 
+@pytest.mark.parametrize("free", [0, 1, 2, 3, 5, 8, 11, 14, 17, 20, 25])
+def test_machine_without_descriptors(free: int) -> None:
+    """With any number of free descriptors it either works or says what is missing; nothing hangs, nothing leaks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(name) for name in os.listdir("/proc/self/fd")}
+    limit = sorted(set(range(max(used) + 100)) - used)[free]
+    crew = Driver(procs=1, work=poison.work(), pace=30)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        crew.pool.start()
+        crew.submit("ok")
+        outcome = crew.finish()
+    except MachineError as error:
+        outcome = {}
+        assert "parser processes cannot run: " in str(error)
+        assert "Too many open files" in str(error)
+    finally:
+        crew.pool.close(kill=True)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert outcome == ({1: "ok"} if free >= 17 else {})
+
+
 def test_many_guilty_pages_do_not_stop_the_crawl(driver: Callable[..., Driver]) -> None:
     """A site full of pages that kill parsers is the site's fault, not the machine's."""
     crew = driver()
@@ -677,7 +708,8 @@ def test_broken_stdout_keeps_no_process_away(tmp_path: Path) -> None:
 def test_orphans_end_by_themselves(tmp_path: Path, body: str) -> None:
     """After kill -9 of the program nothing of it is left, be its parsers idle, asleep or holding the GIL."""
     code = program(
-        f"crew.wait_until_up(); crew.submit({body!r}, {body!r}); print('here', flush=True); signal.pause()", seconds=1.0
+        f"crew.wait_until_up(); crew.submit({body!r}, {body!r}); print('here', flush=True); signal.pause()",
+        seconds=60.0,
     )
     with running(code, folder=tmp_path) as process:
         assert process.stdout is not None

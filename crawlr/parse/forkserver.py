@@ -9,7 +9,7 @@ Why not multiprocessing's own fork server: there is one for the whole program, a
 - never imports the program's `__main__`: no main guard is needed, `python -c` and a script on stdin work;
 - takes its requests from a socket pair: nothing listens, there is no name that another user or a crash could leave;
 - never sees Ctrl-C, not even while the interpreter starts, and does not have the working folder on its import path;
-- may die without taking its children along: a parse process reports its own end too.
+- takes its children along when its owner dies, and leaves them alone when it dies itself.
 """
 
 from __future__ import annotations
@@ -58,24 +58,22 @@ class ForkServer:
         """
         self._start()
         assert self._channel is not None
-        status, status_writer = os.pipe()
-        feed_reader, feed = os.pipe()
-        try:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            status, status_writer = os.pipe()
+            ours.callback(os.close, status)
+            theirs.callback(os.close, status_writer)
+            feed_reader, feed = os.pipe()
+            ours.callback(os.close, feed)
+            theirs.callback(os.close, feed_reader)
             socket.send_fds(self._channel, [b"f"], [feed_reader, status_writer, *descriptors])
-            os.close(feed_reader)
-            os.close(status_writer)
-            feed_reader = status_writer = -1
+            theirs.close()
             if not connection.wait([status], START_LIMIT):
                 self.kill()
                 raise TimeoutError(errno.ETIMEDOUT, f"the fork server did not answer within {START_LIMIT:g} s")
             pid = _read_number(status)
             if pid < 0:
                 raise OSError(-pid, os.strerror(-pid))
-        except BaseException:
-            for descriptor in (status, feed, feed_reader, status_writer):
-                if descriptor >= 0:
-                    os.close(descriptor)
-            raise
+            ours.pop_all()
         return pid, status, feed
 
     def kill(self) -> None:
@@ -268,6 +266,10 @@ def serve(channel_descriptor: int, modules: tuple[str, ...]) -> NoReturn:
                 except ConnectionError:
                     message, descriptors = b"", []
                 if not message:
+                    # Our owner is gone. Its parsers notice that themselves, unless one holds the GIL for ever.
+                    for pid in statuses:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
                     os._exit(0)
                 _fork(descriptors, statuses, leave_server)
 

@@ -145,9 +145,13 @@ class ParsePool:
         return tuple(slot.busy for slot in self._slots)
 
     def start(self) -> None:
-        """Have the processes started; returns at once."""
+        """Have the processes started; returns at once. MachineError when not even that can be ordered."""
         assert self._keeper is None
-        self._keeper = Keeper(place=self._place or birthplace(modules=self._work.modules), deliver=self._deliver)
+        place = self._place or birthplace(modules=self._work.modules)
+        try:
+            self._keeper = Keeper(place=place, deliver=self._deliver)
+        except (OSError, RuntimeError) as error:  # no descriptors; no thread
+            raise MachineError(f"parser processes cannot run: {error}") from error
         for slot in self._slots:
             self._launch(slot)
 
@@ -294,11 +298,13 @@ class ParsePool:
         if process is slot.coming:
             self._start_failed(process, f"no sign of life within {UP_LIMIT:g} s")
             return []
+        if process.how_it_ended() is not None:
+            return self._lose(process, process.calls[0], None)  # and its executor has not told
         mark = process.mark()
-        if process.how_it_ended() is None and mark != process.seen:
-            process.seen, process.deadline = mark, now + self._call_limit
-            return []
-        return self._lose(process, process.calls[0], TimeoutError())
+        if mark == process.seen:
+            return self._lose(process, process.calls[0], TimeoutError())
+        process.seen, process.deadline = mark, now + self._call_limit
+        return []
 
     # calls
 
@@ -376,7 +382,7 @@ class ParsePool:
             self._launch(slot)  # it goes on until its replacement greets
         return found
 
-    def _lose(self, process: ParseProcess, call: Call, error: BaseException) -> list[ParsedBatch | ParseFailed]:
+    def _lose(self, process: ParseProcess, call: Call, error: BaseException | None) -> list[ParsedBatch | ParseFailed]:
         """The process is given up because `call` failed: the suspects are kept, all else waits again."""
         slot, mark = self._slots[process.slot], process.mark()
         outcome, reason = self._how_it_went(process, error)

@@ -19,10 +19,11 @@ import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import responses
 
 from crawlr import failpoints, limits
 from crawlr.errands import Errands
-from crawlr.errors import MachineError
+from crawlr.errors import CallbackError, MachineError
 from crawlr.fetch import redirects, retry
 from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.frontier import Frontier, Host, Take
@@ -489,7 +490,7 @@ class Coordinator:
         if redirects.is_redirect(result.status):
             self._redirected(number, asked, result)
         elif result.status >= 400:
-            self._finish(number, asked, outcome=Outcome.HTTP_ERROR, error=result.error)
+            self._finish(number, asked, outcome=Outcome.HTTP_ERROR, error=_status_in_words(result.status))
         elif 200 <= result.status < 300 and result.is_wanted and (result.body or result.fault is None):
             failpoints.hit("after_answer")
             self._parse.submit(
@@ -503,7 +504,8 @@ class Coordinator:
                 )
             )
         else:
-            outcome = result.fault or (Outcome.OK if result.is_wanted or result.status >= 300 else Outcome.NOT_HTML)
+            is_page = result.is_wanted or result.status >= 300 or result.status in (204, 205)
+            outcome = result.fault or (Outcome.OK if is_page else Outcome.NOT_HTML)
             self._finish(number, asked, outcome=outcome, error=result.error)
 
     def _join_where_seeds_end(self, number: int, url: str, page: FetchedPage) -> None:
@@ -593,8 +595,7 @@ class Coordinator:
         try:
             return self._canonicalise(url)
         except Exception as error:
-            error.add_note(f"raised by canonicalise={self._canonicalise!r} for {url}")
-            raise
+            raise CallbackError(f"canonicalise={self._canonicalise!r} failed for {url}: {error!r}") from error
 
     def _parsed(self, table: LinkTable, result: PageResult) -> None:
         number = result.id
@@ -680,3 +681,8 @@ class Coordinator:
         assert page is not None
         fault = page.fault if page.fault is not None else failed.outcome
         self._finish(failed.id, asked, outcome=fault, error=page.error if page.fault is not None else failed.error)
+
+
+def _status_in_words(status: int) -> str:
+    phrase = responses.get(status)
+    return f"{status} {phrase}" if phrase else f"status {status}"

@@ -16,8 +16,14 @@ class OptionsError(CrawlrError):
 
 
 class StateError(CrawlrError):
-    """The state file beside the output cannot be used: of another crawl, another version, damaged, in use (exit status 2)."""
+    """The state file beside the output cannot be used: of another crawl, another version, damaged, in use (exit
+    status 2).
+    """
 
 
 class MachineError(CrawlrError):
     """A fault of this machine: disk full, no descriptors, parser processes that cannot run (exit status 1)."""
+
+
+class CallbackError(CrawlrError):
+    """A function of the caller's failed (canonicalise=): names it and the URL; what it raised is the cause."""

@@ -127,8 +127,8 @@ class FetchedPage:
 
     `body` is as received, after transfer coding and before content coding; empty when it was not wanted (redirects,
     errors, types that are not HTML). `fault` is what went wrong after the status, None when nothing did: total_timeout,
-    read_timeout, reset, too_large, truncated or protocol_error. `location` is the raw value, None when there is no such header.
-    Header values are text by Latin-1, so that `.encode("latin-1")` gives the bytes back.
+    read_timeout, reset, too_large, truncated or protocol_error. `location` is the raw value, None when there is no
+    such header. Header values are text by Latin-1, so that `.encode("latin-1")` gives the bytes back.
     """
 
     status: int
@@ -211,7 +211,10 @@ class ParseTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRecord:
-    """The final answer of one requested URL, as sitemap.json lists it. Made by the coordinator, read by sinks and on_page."""
+    """The final answer of one requested URL, as sitemap.json lists it.
+
+    Made by the coordinator, read by sinks and on_page.
+    """
 
     id: int
     url: str
@@ -259,7 +262,10 @@ class UnvisitedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequested:
-    """The wish to end the crawl early. Made by a signal handler or `stop=`, read by the coordinator from its mailbox."""
+    """The wish to end the crawl early.
+
+    Made by a signal handler or `stop=`, read by the coordinator from its mailbox.
+    """
 
     reason: StopReason
     signal: int | None = None

@@ -133,7 +133,7 @@ class FetchPool:
                     self._permits.release()
                 if task.kind is TaskKind.ROBOTS and isinstance(result, FetchedPage) and 200 <= result.status < 300:
                     result, rules = _read_robots(result)
-            except Exception as error:  # noqa: BLE001  # a worker never raises across its border
+            except BaseException as error:  # noqa: BLE001  # a worker never raises across its border, nor does it end
                 result = _failure(error)
             done = FetchDone(
                 task=task, result=result, rules=rules, waited=began - submitted, busy=time.monotonic() - began
@@ -152,7 +152,7 @@ def _read_robots(result: FetchedPage) -> tuple[FetchedPage, robots.RobotsRules]:
     return result, robots.parse(decoded.data)
 
 
-def _failure(error: Exception) -> FetchFailure:
+def _failure(error: BaseException) -> FetchFailure:
     fault = local_fault(error)
     return FetchFailure(
         outcome=Outcome.PROTOCOL_ERROR,

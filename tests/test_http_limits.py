@@ -214,6 +214,24 @@ def test_interrupt_cuts_what_is_in_flight(phase: str, make: Make, site: Sites, s
     assert [failure(result).is_local for result in results] == [True] * 5
 
 
+def test_interrupt_between_two_steps_leaves_no_socket_open(make: Make, site: Sites) -> None:
+    """An interrupt that comes when a kept connection has been taken, and nothing is sent yet, closes it, too."""
+    server, fetcher = site({"/": Reply(body=TEXT)}), make()
+    fetcher.fetch(task(server.url()))
+    take = fetcher._idle.take  # type: ignore[attr-defined]
+
+    def take_and_interrupt(origin: object) -> object:
+        taken = take(origin)
+        assert taken is not None
+        fetcher.interrupt()
+        return taken
+
+    fetcher._idle.take = take_and_interrupt  # type: ignore[attr-defined]
+
+    assert failure(fetcher.fetch(task(server.url()))).is_local
+    assert len(server.hits) == 1
+
+
 def test_interrupt_cuts_a_name_lookup(gate: Callable[..., Gate]) -> None:
     """A look-up that hangs holds no fetch after an interrupt."""
     closed = gate()

@@ -266,7 +266,6 @@ class OriginPool:
         request = b"GET " + target.encode("ascii") + b" HTTP/1.1\r\n" + fields
         connection = self._idle.take(self)
         if connection is not None:
-            exchange.attach(connection.socket)
             try:
                 return self._exchange(connection, request, exchange)
             except Trouble as trouble:
@@ -286,6 +285,7 @@ class OriginPool:
 
     def _exchange(self, connection: Connection, request: bytes, exchange: Exchange) -> OpenReply:
         try:
+            exchange.attach(connection.socket)
             exchange.send(connection.wire, request)
             return OpenReply(connection, exchange, self)
         except BaseException:

@@ -6,7 +6,10 @@ From: cli (run) and users (crawl). To: the result. The calling thread becomes th
 
 from __future__ import annotations
 
+import logging
+import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from crawlr import __version__, limits, stopping
 from crawlr.coordinator import Coordinator, Ending
-from crawlr.errors import CrawlrError, OptionsError
+from crawlr.errors import CallbackError, CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.frontier import Frontier
 from crawlr.journal import Journal
@@ -37,6 +40,10 @@ from crawlr.stats import Counts
 from crawlr.view import CrawlView, Totals
 
 __all__ = ["CrawlResult", "crawl", "run"]
+
+logger = logging.getLogger(__name__)
+PARSER_BYTES = 200 * 1024 * 1024
+"""What a parser process is reckoned to need when their number is chosen."""
 
 
 class CrawlResult:
@@ -170,7 +177,7 @@ def _run(
         return _Crawl(options, state, auth=auth, reporter=reporter).run(
             on_page=on_page,
             fetcher=fetcher,
-            canonicalise=canonicalise,
+            canonicalise=None if canonicalise is None else _named(canonicalise),
             filters=filters,
             stop=stop,
             catch_signals=catch_signals,
@@ -187,7 +194,8 @@ def _seeds(options: Options) -> tuple[tuple[str, ...], str | None]:
     for seed in options.seeds:
         url = urls.resolve(seed, seed)
         if url is None:
-            raise OptionsError(f"URL: {seed!r} is not an address of an http or https page")
+            shown = re.sub(r"(?<=://)[^/?#]*@", "***@", seed)
+            raise OptionsError(f"URL: {shown!r} is not an address of an http or https page")
         parts = urlsplit(url)
         if parts.username is not None and auth is None:
             auth = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -255,6 +263,7 @@ class _Crawl:
                     canonicalise=canonicalise,
                     is_stopped=None if stop is None else stop.is_set,
                 )
+                logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
                 try:
                     ending = coordinator.run()
                 except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
@@ -330,6 +339,7 @@ class _Crawl:
                 stats_json.write(out, load=load, timeline=coordinator.timeline, frontier=frontier, pages=stats)
         if complete:
             journal.unlink()
+        logger.info("crawl.finished reason=%s pages=%d elapsed_s=%.3f", ending.reason, totals.pages, elapsed)
         summary = Summary(
             pages=totals.pages,
             ok=totals.ok,
@@ -378,6 +388,18 @@ def _stats(totals: Totals, counts: Counts, elapsed: float) -> dict[str, object]:
     }
 
 
+def _named(canonicalise: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    """The caller's function, with its errors naming it and the URL."""
+
+    def key(url: str) -> str | None:
+        try:
+            return canonicalise(url)
+        except Exception as error:
+            raise CallbackError(f"canonicalise={canonicalise!r} failed for {url}: {error!r}") from error
+
+    return key
+
+
 def _keyed(canonicalise: Callable[[str], str | None]) -> Callable[[str], str]:
     """The identity of seeds, redirects and sitemap URLs, which can't be dropped as a link can."""
     return lambda url: canonicalise(url) or url
@@ -388,12 +410,14 @@ def _now() -> str:
 
 
 def _parse_procs(options: Options) -> int:
+    """--parse-procs, or what the cores and the memory there are suggest."""
     if options.parse_procs is not None:
         return options.parse_procs
-    import os
+    import psutil
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, usable)
+    roomy = psutil.virtual_memory().available // PARSER_BYTES
+    return max(1, min(usable, int(roomy)))
 
 
 def _worker_settings(options: Options) -> WorkerSettings:
@@ -437,7 +461,10 @@ def _network(options: Options, seeds: tuple[str, ...], auth: str | None) -> Fetc
             proxy=options.proxy,
             insecure=options.insecure,
             ca_bundle=options.ca_bundle,
-            address_policy=AddressPolicy(seed_hosts=frozenset(urlsplit(seed).hostname or "" for seed in seeds)),
+            address_policy=AddressPolicy(
+                block_private=options.block_private,
+                seed_hosts=frozenset(urlsplit(seed).hostname or "" for seed in seeds),
+            ),
         )
     except (ValueError, OSError) as error:
         raise OptionsError(str(error)) from error

@@ -13,6 +13,7 @@ errand is out and all is committed.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import queue
 import random
 import time
@@ -23,7 +24,7 @@ from http.client import responses
 
 from crawlr import failpoints, limits
 from crawlr.errands import Errands
-from crawlr.errors import CallbackError, MachineError
+from crawlr.errors import MachineError
 from crawlr.fetch import redirects, retry
 from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.frontier import Frontier, Host, Take
@@ -51,6 +52,8 @@ from crawlr.stats import Counts, Period, Stages, Timeline, Wait
 from crawlr.traps import Traps
 
 __all__ = ["Coordinator", "Ending"]
+
+logger = logging.getLogger(__name__)
 
 COMMIT_PAGES = 64
 COMMIT_SECONDS = 0.25
@@ -288,15 +291,20 @@ class Coordinator:
     def _deliver(self) -> None:
         """Tell what has been committed: page lines and on_page come after the commit."""
         committed = self._ledger.take_committed()
-        for url, reason, error in committed.skipped:
-            if self.counts.first_error is None:
-                self.counts.first_error = f"{url}: {reason.replace('_', ' ')}" + (f" ({error})" if error else "")
-            self._reporter.skipped(url, reason, error)
         for record in committed.pages:
             self.counts.add(record)
+            logger.debug(
+                "page.finished url=%s status=%s outcome=%s links=%d millis=%d",
+                record.url, record.status, record.outcome, record.links, record.millis,
+            )  # fmt: skip
             self._reporter.page(record)
             if self._on_page is not None:
                 self._on_page(record)
+        for url, reason, error in committed.skipped:
+            if self.counts.first_error is None:
+                self.counts.first_error = f"{url}: {reason.replace('_', ' ')}" + (f" ({error})" if error else "")
+            logger.debug("page.skipped url=%s reason=%s", url, reason)
+            self._reporter.skipped(url, reason, error)
 
     def status(self) -> Status:
         frontier = self._frontier
@@ -357,6 +365,7 @@ class Coordinator:
     def _say_once(self, key: str, text: str) -> None:
         if key not in self._said:
             self._said.add(key)
+            logger.info("crawl.notice text=%s", text)
             self._reporter.notice(text)
 
     # ------------------------------------------------------------------ requesting
@@ -587,15 +596,8 @@ class Coordinator:
                 ids.append(learn(url, key or url))
             return
         for url, _ in links:
-            key_or_none = self._canonical_key(url)
+            key_or_none = self._canonicalise(url)
             ids.append(-1 if key_or_none is None else learn(url, key_or_none))
-
-    def _canonical_key(self, url: str) -> str | None:
-        assert self._canonicalise is not None
-        try:
-            return self._canonicalise(url)
-        except Exception as error:
-            raise CallbackError(f"canonicalise={self._canonicalise!r} failed for {url}: {error!r}") from error
 
     def _parsed(self, table: LinkTable, result: PageResult) -> None:
         number = result.id

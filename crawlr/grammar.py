@@ -74,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--retries", metavar="N", help="further tries after a passing failure (2)")
     add("--max-redirects", metavar="N", help="redirects in a row (10)")
     add("--max-body", metavar="SIZE", help="what is longer is cut, sent or unpacked (32MiB)")
+    add("--block-private", action="store_true", help="refuse addresses that are not public, on every hop")
     add("-x", "--proxy", metavar="URL", help="http, https or socks; env = by environment")
     add("-k", "--insecure", action="store_true", help="do not verify certificates")
     add("--ca-bundle", metavar="FILE", help="verify them by those in FILE (PEM)")
@@ -99,6 +100,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--edges", metavar="WHICH", help="in-scope (default), or all: links to outside too")
     add("--resume", action="store_true", help="go on from the state kept beside --out")
     add("--fresh", action="store_true", help="throw that state away and begin anew")
+    add("--durable", action="store_true", help="survive a power cut too, not only a killed process")
     add("--stats", metavar="FILE", help="what the time went on, as JSON")
 
     _add_look(parser)

@@ -53,6 +53,7 @@ class Options:
     """A proxy's URL, or "env"."""
     insecure: bool = False
     ca_bundle: str | None = None
+    block_private: bool = False
     sitemaps: bool = False
     keep_params: bool = False
     ignore_param: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class Options:
     """A path, "-" for stdout, None for no file (crawlr.crawl)."""
     resume: bool = False
     fresh: bool = False
+    durable: bool = False
     stats: str | None = None
 
     @property
@@ -166,6 +168,7 @@ _RULES = {
     "proxy": _Rule("the URL of an http, https, socks4 or socks5 proxy, or env", option_values.proxy),
     "insecure": _SWITCH,
     "ca_bundle": _Rule("a file of certificates in PEM form", option_values.ca_bundle),
+    "block_private": _SWITCH,
     "sitemaps": _SWITCH,
     "keep_params": _SWITCH,
     "ignore_param": _Rule("the name of a query parameter", option_values.names),
@@ -181,6 +184,7 @@ _RULES = {
     "out": _Rule("a file in a folder that exists, or - for standard output", option_values.text),
     "resume": _SWITCH,
     "fresh": _SWITCH,
+    "durable": _SWITCH,
     "stats": _Rule("a file in a folder that exists", option_values.text),
 }
 _SEED = _Rule("the address of an http or https page, such as https://example.com", option_values.seed)
@@ -245,6 +249,8 @@ def _check_together(options: Options) -> None:
         raise OptionsError(f"URL: none is given; accepted: {_SEED.accepted}, or --input-file FILE")
     if options.insecure and options.ca_bundle is not None:
         raise OptionsError("--insecure and --ca-bundle exclude each other: verify nothing, or by that file")
+    if options.block_private and options.proxy is not None:
+        raise OptionsError("--block-private and --proxy exclude each other: behind a proxy only it knows the address")
     if options.stats == "-":
         raise _refusal("stats", "-", "standard output has the page lines")
     if options.stats is not None and options.out is not None and _is_same(options.stats, options.out):

@@ -43,7 +43,7 @@ def open_state(options: Options, seeds: tuple[str, ...]) -> OpenState:
     if options.resume:
         if not os.path.exists(path):
             raise StateError(f"--resume: there is no state file {path}; run without --resume to start")
-        journal = Journal.open(path)
+        journal = Journal.open(path, is_durable=options.durable)
         if journal is not None:
             try:
                 return OpenState(journal=journal, seeds=_agreed(journal, options, seeds, path), is_resumed=True)
@@ -55,7 +55,7 @@ def open_state(options: Options, seeds: tuple[str, ...]) -> OpenState:
         Journal.remove(path)  # killed before anything was committed: there is nothing to go on from, and nothing lost
     elif path:
         _clear(path, is_fresh=options.fresh)
-    return OpenState(journal=Journal.create(path, meta), seeds=seeds, is_resumed=False)
+    return OpenState(journal=Journal.create(path, meta, is_durable=options.durable), seeds=seeds, is_resumed=False)
 
 
 def _clear(path: str, *, is_fresh: bool) -> None:

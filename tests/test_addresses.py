@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import threading
@@ -10,8 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from crawlr.fetch.addresses import AddressPolicy, Resolver, _alternating, is_metadata, is_public
-from crawlr.fetch.guard import Trouble
+from crawlr.fetch.addresses import (
+    AddressPolicy,
+    Resolver,
+    _alternating,
+    _connect_trouble,
+    _has_route,
+    is_metadata,
+    is_public,
+)
+from crawlr.fetch.guard import Guard, Trouble
 from crawlr.records import Outcome
 from tests.gates import Gate
 
@@ -85,6 +94,22 @@ def test_families_take_turns() -> None:
 
     assert _alternating(addresses)[:4] == ["::1", "10.0.0.1", "::2", "10.0.0.2"]
     assert _alternating(("10.0.0.1", "10.0.0.2")) == ["10.0.0.1", "10.0.0.2"]
+
+
+@pytest.mark.parametrize("has_route", [True, False])
+def test_no_free_port_is_told_from_no_route(monkeypatch: pytest.MonkeyPatch, *, has_route: bool) -> None:
+    """ "Cannot assign requested address" means two things; only the want of a local port is this machine's fault."""
+    monkeypatch.setattr("crawlr.fetch.addresses._has_route", lambda address: has_route)
+    exchange = Guard(timeout=1, connect_timeout=1).begin()
+
+    trouble = _connect_trouble(OSError(errno.EADDRNOTAVAIL, "x"), "127.0.0.1", 80, exchange, 1.0)
+
+    assert (trouble.outcome, trouble.is_local) == (Outcome.REFUSED, has_route)
+
+
+def test_loopback_has_a_route() -> None:
+    """What can be reached can be asked for without sending anything."""
+    assert _has_route("127.0.0.1")
 
 
 # ---------------------------------------------------------------- names

@@ -87,6 +87,13 @@ def test_full_queue_is_a_connect_timeout(make: Make) -> None:
     assert 0.4 < time.monotonic() - began < 2.0
 
 
+def test_localhost_is_looked_up_and_reached(make: Make, site: Sites) -> None:
+    """A name goes through the system's own look-up."""
+    server = site({"/": Reply(body=TEXT)})
+
+    assert page(make().fetch(task(f"http://localhost:{server.ports['']}/"))).body == TEXT
+
+
 def test_unknown_name_is_a_dns_error_that_is_final(make: Make) -> None:
     """A name that does not exist says so."""
     got = failure(make().fetch(task("http://no-such-name.invalid/")))

@@ -29,7 +29,9 @@ class Case:
     fault: Outcome | None = None
     outcome: Outcome | None = None
     also: tuple[Outcome, ...] = ()
-    """Outcomes (or faults) that are right, too: where the standard leaves it open and the engines differ."""
+    """Outcomes (or faults) that are right, too: where the standard leaves it open and the engines differ.
+
+    A case with a status may also be a failure with one of these."""
 
 
 def fails(name: str, raw: bytes, outcome: Outcome = PROTOCOL, *also: Outcome) -> Case:
@@ -51,6 +53,9 @@ CASES = (
     Case(id="escapes-in-reason", raw=b"HTTP/1.1 200 \x1b[31mr\xe9d\r\nContent-Type: text/html\r\n" + LENGTH + TEXT),
     Case(id="folded-field", raw=OK + b"X: a\r\n b\r\n\tc\r\n" + LENGTH + TEXT),
     Case(id="folded-content-type", raw=b"HTTP/1.1 200 OK\r\nContent-Type:\r\n text/html\r\n" + LENGTH + TEXT),
+    Case(id="fold-without-a-field", raw=b"HTTP/1.1 200 OK\r\n odd\r\n" + (OK + LENGTH)[17:] + TEXT, also=(PROTOCOL,)),
+    Case(id="line-without-a-colon", raw=OK + b"Server odd\r\n" + LENGTH + TEXT, also=(PROTOCOL,)),
+    Case(id="blank-before-the-colon", raw=OK + LENGTH.replace(b":", b" :") + TEXT),
     Case(id="18k-field", raw=OK + b"X: " + b"a" * 18_000 + b"\r\n" + LENGTH + TEXT),
     Case(id="100-fields", raw=OK + b"X: y\r\n" * 98 + LENGTH + TEXT),
     Case(id="upper-case-names", raw=(OK + LENGTH).upper() + TEXT),

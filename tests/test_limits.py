@@ -1,0 +1,174 @@
+"""The `limit` line: each limit is named by a crawl in which that stage really is the limit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crawlr.limits import Load, predict
+from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming
+from crawlr.stats import Period, Stages, Timeline, Wait
+from tests.conftest import Crawl
+from tests.fakeweb import FakeWeb, Page
+from tests.servers.local import Reply, Site, page
+
+MakeSite = Callable[..., Site]
+
+HOST = "http://site.test"
+HEAVY = b"<table>" + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 6000 + b"</table>"
+
+
+def spin(seconds: float) -> None:
+    """Keep this thread busy, as work does."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+class BusyFetcher(FakeWeb):
+    """A fetcher whose threads are busy with bodies all the time."""
+
+    def fetch(self, task: FetchTask) -> FetchedPage | FetchFailure:
+        answer = super().fetch(task)
+        spin(0.01)
+        if isinstance(answer, FetchFailure):
+            return answer
+        return FetchedPage(
+            status=answer.status, body=answer.body, content_type="text/html", timing=FetchTiming(body=0.01)
+        )
+
+
+def test_a_polite_crawl_is_limited_by_its_rate(crawl: Crawl, site: MakeSite) -> None:
+    """The host and the option that holds it back are named."""
+    ground = site({"/": page(*[f"/{i}" for i in range(30)])}, default=page())
+
+    limit = crawl(ground.url(), rps=20).result.summary.limit
+
+    assert limit.startswith("host rate: --rps 20 on 127.0.0.1:"), limit
+
+
+def test_a_crawl_delay_is_named_as_what_holds_back(crawl: Crawl, site: MakeSite) -> None:
+    """Where robots.txt asks for more patience than --rps, its Crawl-delay is named."""
+    robots = Reply(headers=[("Content-Type", "text/plain")], body="User-agent: *\nCrawl-delay: 0.1\n")
+    ground = site({"/robots.txt": robots, "/": page(*[f"/{i}" for i in range(12)])}, default=page())
+
+    limit = crawl(ground.url(), rps=0).result.summary.limit
+
+    assert limit.startswith("host rate: Crawl-delay 0.1s on 127.0.0.1:"), limit
+
+
+def test_a_slow_server_is_the_limit(crawl: Crawl, site: MakeSite) -> None:
+    """Every permit is out and most of the time is spent before the first byte."""
+    ground = site({"/": page(*[f"/{i}" for i in range(30)])}, default=Reply(body="<p>x", delay=0.15))
+
+    limit = crawl(ground.url(), concurrency=3).result.summary.limit
+
+    assert limit.startswith("server: "), limit
+    assert "ms to first byte" in limit
+
+
+def test_heavy_pages_make_parsing_the_limit(crawl: Crawl) -> None:
+    """One process parses, and everybody waits for it."""
+    pages = {f"{HOST}/{i}": Page(body=HEAVY) for i in range(60)}
+    pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(60)))
+
+    limit = crawl(f"{HOST}/", fetcher=FakeWeb(pages), parse_procs=1, concurrency=20).result.summary.limit
+
+    assert limit.startswith("parse: 1 procs "), limit
+
+
+def test_a_slow_function_of_the_caller_makes_the_coordinator_the_limit(crawl: Crawl) -> None:
+    """canonicalise runs in the coordinator's thread."""
+
+    def slow(url: str) -> str:
+        spin(0.01)
+        return url
+
+    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(300)))})
+
+    limit = crawl(f"{HOST}/", fetcher=fake, canonicalise=slow).result.summary.limit
+
+    assert limit.startswith("coordinator: "), limit
+
+
+def test_busy_fetch_threads_are_the_limit(crawl: Crawl) -> None:
+    """The threads are busy and it is not the server that they wait for."""
+    pages = {f"{HOST}/{i}": Page() for i in range(150)}
+    pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(150)))
+
+    limit = crawl(f"{HOST}/", fetcher=BusyFetcher(pages), concurrency=2).result.summary.limit
+
+    assert limit.startswith("fetch threads: 2 "), limit
+
+
+def test_a_chain_of_pages_is_limited_by_what_is_known(crawl: Crawl, site: MakeSite) -> None:
+    """With one URL known at a time more threads or processes would not help."""
+    replies = {f"/{i}": Reply(body=f'<a href="/{i + 1}">x</a>', delay=0.05) for i in range(30)}
+    ground = site({"/": page("/0"), **replies}, default=page())
+
+    limit = crawl(ground.url(), concurrency=20).result.summary.limit
+
+    assert limit.startswith("frontier empty: "), limit
+
+
+def test_stats_add_up(crawl: Crawl, site: MakeSite, tmp_path: Path) -> None:
+    """The parts of each stage and what is not accounted for are its whole."""
+    path = tmp_path / "stats.json"
+    ground = site({"/": page(*[f"/{i}" for i in range(40)])}, default=Reply(body="<p>x", delay=0.05))
+
+    crawled = crawl(ground.url(), stats=str(path))
+    stats = json.loads(path.read_text())
+
+    fetch, parse, coordinator = stats["fetch"], stats["parse"], stats["coordinator"]
+    parts = ("connect_s", "first_byte_s", "body_s", "unaccounted_s")
+    assert pytest.approx(fetch["busy_s"]) == sum(fetch[part] for part in parts)
+    assert fetch["first_byte_s"] > 1.5, "40 answers after 50 ms each"
+    parts = ("decode_s", "parse_s", "resolve_s", "hand_off_s")
+    assert pytest.approx(parse["busy_s"]) == sum(parse[part] for part in parts)
+    parts = ("dispatch_s", "merge_s", "journal_s", "idle_s", "unaccounted_s")
+    assert pytest.approx(stats["elapsed_s"]) == sum(coordinator[part] for part in parts)
+    assert pytest.approx(coordinator["idle_s"]) == sum(coordinator["idle_for"].values())
+    assert abs(coordinator["unaccounted_s"]) < 0.2 * stats["elapsed_s"]
+    assert crawled.map["stats"]["pages"] == stats["pages"]["pages"] == parse["pages"] == 41
+    assert 42 == fetch["requests"] == stats["hosts"][0]["requests"]
+
+
+@pytest.mark.parametrize(("procs", "gain"), [(1, 0.5), (2, 1.0), (4, 2.0), (8, 2.5)])
+def test_prediction_ends_where_another_stage_is_the_limit(procs: int, gain: float) -> None:
+    """Two processes busy all of 10 s, a coordinator awake for 4 of them: more processes help up to 2.5 times."""
+    stages = Stages(parsed=100, fetch_busy=10.0)
+    stages.waits[Wait.PARSE] = 6.0
+    load = Load(stages=stages, elapsed=10.0, procs=2, concurrency=20, parse_busy=20.0, rate="")
+
+    assert pytest.approx(gain) == predict(load, procs)
+
+
+def test_timeline_of_a_long_crawl_stays_small() -> None:
+    """After an hour rows are joined two by two, and nothing of their sums is lost."""
+    timeline = Timeline()
+    for second in range(Timeline.MOST * 2):
+        timeline.add(
+            Period(
+                at=second + 1.0,
+                seconds=1.0,
+                pages=3,
+                bytes=5,
+                errors=1,
+                fetch_share=0.5,
+                parse_share=0.25,
+                coordinator_share=0.1,
+                limiter="parse",
+                queued=1,
+                in_flight=1,
+                parse_procs=2,
+            )  # fmt: skip
+        )
+
+    assert len(timeline.rows) <= Timeline.MOST
+    assert timeline.every > 1.0
+    assert Timeline.MOST * 2 * 3 == sum(row.pages for row in timeline.rows)
+    assert {0.5} == {row.fetch_share for row in timeline.rows}

@@ -730,11 +730,12 @@ def test_orphans_end_by_themselves(tmp_path: Path, body: str) -> None:
 def test_ctrl_c_prints_nothing(tmp_path: Path, moment: str) -> None:
     """SIGINT to the whole group, as a terminal sends it, is heard by the program alone, whenever it comes."""
     body = {
-        "starting": "print('here', flush=True); heard.wait(20)",
-        "up": "crew.wait_until_up(); print('here', flush=True); heard.wait(20)",
-        "working": "crew.submit(*['sleep 0.05'] * 400); print('here', flush=True); crew.until(heard.is_set)",
+        "starting": "print('here', flush=True); heard.get(timeout=20)",
+        "up": "crew.wait_until_up(); print('here', flush=True); heard.get(timeout=20)",
+        "working": "crew.submit(*['sleep 0.05'] * 400); print('here', flush=True); crew.until(lambda: not heard.empty())",
     }[moment]
-    prelude = "heard = threading.Event(); signal.signal(signal.SIGINT, lambda *_: heard.set())"
+    # An Event is not safe to set in a signal handler; a SimpleQueue is made for it.
+    prelude = "heard = queue.SimpleQueue(); signal.signal(signal.SIGINT, lambda *_: heard.put(1))"
     with running(program(body, prelude=prelude), folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"main module runs\n"

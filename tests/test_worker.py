@@ -427,7 +427,7 @@ def test_real_page_over_the_memory_limit() -> None:
 
 
 def test_names_that_the_parser_never_forgets() -> None:
-    """libxml2 keeps tag names for ever, 2.5 MiB for each of these pages: its process is replaced before it is too much."""
+    """libxml2 keeps tag names for ever, 2.5 MiB for each of these pages: its process is replaced in time."""
     pages = ["".join(f"<x{i}-{j}-{'n' * 250}>" for j in range(10_000)).encode() for i in range(40)]
     most: dict[int, int] = {}  # resident bytes by pid
 

@@ -268,6 +268,7 @@ def _depths(document: Row, rows: dict[int, tuple[str, Row]]) -> Iterator[str]:
     for row in document["pages"]:
         if row["redirect_to"] is not None:
             ways[row["id"]].append((row["redirect_to"], 0))
+    steps = {(source, target, step) for source, found in ways.items() for target, step in found}
     listed = {key: row for key, (name, row) in rows.items() if name != "external"}
     depths: dict[int, int] = {}
     heap = [(0, key) for key, row in listed.items() if row["parent"] is None]
@@ -282,9 +283,7 @@ def _depths(document: Row, rows: dict[int, tuple[str, Row]]) -> Iterator[str]:
         if row["depth"] != depths.get(key):
             yield f"depth of {row['url']} is {row['depth']}, the edges say {depths.get(key)}"
         parent = row["parent"]
-        if parent is not None and not any(
-            target == key and listed[parent]["depth"] + step == row["depth"] for target, step in ways[parent]
-        ):
+        if parent is not None and (parent, key, row["depth"] - listed[parent]["depth"]) not in steps:
             yield f"parent of {row['url']} is {listed[parent]['url']}, which does not lead there at that depth"
 
 

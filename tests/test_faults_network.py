@@ -132,7 +132,7 @@ def test_a_host_that_cannot_be_connected_to_is_asked_once(run_cli: Command, site
         ("http://no-such.invalid/", "no-such.invalid"),
         ("http://127.0.0.1:{closed}/", "refused"),
         ("{bad}/status_999", "999"),
-        ("{bad}/empty", "empty_reply"),
+        ("{bad}/empty", "without an answer"),
     ],
 )
 def test_a_crawl_without_a_single_page_exits_3_and_says_why(

@@ -223,8 +223,8 @@ RAW = [
     ("extra_after_end", rb"\r\n\r\nhiHTTP/1\.1 200 OK", 120),
     ("loc_empty", rb"\r\nLocation: \r\n", 120),
     ("loop/3/2", rb"\r\nLocation: /loop/3/0\r\n", 120),
-    ("loop/3", rb"\r\nLocation: /loop/3/1\r\n", 120),
-    ("chain/1", rb"\r\nLocation: /page/end\r\n", 120),
+    ("loop/3/0", rb"\r\nLocation: /loop/3/1\r\n", 120),
+    ("chain/1/end", rb"\r\nLocation: /page/end\r\n", 120),
 ]
 
 

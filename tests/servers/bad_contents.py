@@ -73,7 +73,7 @@ def enc6(request: Request, wire: Wire) -> bool:
 
 @behaviour
 def enc_unknown(request: Request, wire: Wire) -> bool:
-    wire.answer(document("/page/never"), headers=(("Content-Encoding", "lzma2000"),))
+    wire.answer(b"\x5d\0\0\x80" + document("/page/never").encode(), headers=(("Content-Encoding", "lzma2000"),))
     return True
 
 
@@ -153,7 +153,8 @@ CONTENTS: dict[str, bytes | str] = {
     "comment_only": "<!-- nothing else -->",
     "pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(range(256)) * 40,
     "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 40,
-    "gzip_magic": gzip.compress(document("/page/never").encode()),
+    "gzip_magic": gzip.compress(b"%PDF-1.7" + bytes(range(256)) * 40 + document("/page/never").encode()),
+    "gzip_unsaid": gzip.compress(document("/page/unsaid").encode()),
     "nuls": b"<title>n\0u\0l</title>" + b"\0" * 5000 + LINK_AFTER.encode(),
     "binary": bytes(range(256)) * 400,
     "long_href": f'{LINK_BEFORE}<a href="/{"h" * (10 << 20)}">long</a>{LINK_AFTER}',

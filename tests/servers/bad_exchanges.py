@@ -296,9 +296,9 @@ def loop(request: Request, wire: Wire) -> bool:
 
 @behaviour
 def chain(request: Request, wire: Wire) -> bool:
-    """/chain/N leads over N redirects to a good page."""
-    left = argument(request)
-    return to_location(f"/chain/{left - 1}" if left > 1 else "/page/end")(request, wire)
+    """/chain/N/NAME leads over N redirects to the good page /page/NAME."""
+    left, name = argument(request), request.path.rpartition("/")[2]
+    return to_location(f"/chain/{left - 1}/{name}" if left > 1 else f"/page/{name}")(request, wire)
 
 
 @behaviour

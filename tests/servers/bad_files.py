@@ -52,7 +52,7 @@ for _name, _answer in {
     "robots_stars": _rules("User-agent: *\nDisallow: /" + "*a" * 2_000 + "$\nDisallow: /closed\n"),
     "robots_html": _rules("<!doctype html><title>Not found</title><p>User-agent: *<p>Disallow: /"),
     "robots_bom": _rules(b"\xef\xbb\xbf" + CLOSED.encode()),
-    "robots_nuls": _rules(b"\0\0\xff\xfe\n" + CLOSED.encode() + b"\0Disallow: /open\0\n"),
+    "robots_nuls": _rules(b"\0\0\xff\xfe\n" + CLOSED.encode() + b"\0Disallow: /other\0\n"),
     "robots_utf16": _rules(("\ufeff" + CLOSED).encode("utf-16-le")),
     "robots_delay": _rules(CLOSED + "Crawl-delay: 999999\n"),
     "robots_gzip_bomb": bomb,
@@ -139,7 +139,7 @@ def _external_entity(address: str) -> str:
 
 def _bomb(address: str) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    unit = f"<url><loc>{address}/bombed</loc></url>\n".encode() * 20_000
+    unit = f"<url><loc>{address}/bombed</loc></url>".encode() + b" " * (1 << 20)
     head = packer.compress(f"{XML}<urlset {NAMESPACE}>".encode()) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(unit) + packer.flush(zlib.Z_FULL_FLUSH)
     return (

@@ -165,7 +165,7 @@ def test_timeline_of_a_long_crawl_stays_small() -> None:
                 queued=1,
                 in_flight=1,
                 parse_procs=2,
-            )  # fmt: skip
+            )
         )
 
     assert len(timeline.rows) <= Timeline.MOST

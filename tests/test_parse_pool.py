@@ -732,7 +732,7 @@ def test_ctrl_c_prints_nothing(tmp_path: Path, moment: str) -> None:
     body = {
         "starting": "print('here', flush=True); heard.get(timeout=20)",
         "up": "crew.wait_until_up(); print('here', flush=True); heard.get(timeout=20)",
-        "working": "crew.submit(*['sleep 0.05'] * 400); print('here', flush=True); crew.until(lambda: not heard.empty())",
+        "working": "crew.submit(*['sleep 0.05'] * 400); print('here', flush=True); crew.until(heard.qsize)",
     }[moment]
     # An Event is not safe to set in a signal handler; a SimpleQueue is made for it.
     prelude = "heard = queue.SimpleQueue(); signal.signal(signal.SIGINT, lambda *_: heard.put(1))"

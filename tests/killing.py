@@ -26,6 +26,7 @@ from typing import Self
 
 import psutil
 
+from tests import leaks
 from tests.contract import SiteMap, violations
 from tests.running import Ran, Running, problems
 from tests.servers.graph import HAS_LINKS, Expected, Kind, Node, oracle, plan
@@ -184,6 +185,7 @@ class Campaign:
 
     def kill_at(self, moment: float, *, group: bool = False) -> None:
         """Let the crawl run for that many seconds and kill it; when it ends before, the campaign is finished."""
+        semaphores = leaks.semaphores()
         with self.start() as running:
             if running.has_ended_within(moment):
                 self._end(running.wait(1.0))
@@ -191,6 +193,8 @@ class Campaign:
             with contextlib.suppress(ProcessLookupError):
                 (running.signal_group if group else running.signal)(signal.SIGKILL)
             self.note_death(running, f"{'group' if group else 'main'} at {moment:.2f} s")
+        if group:
+            leaks.clear_semaphores(semaphores)
 
     def die_at(self, failpoint: str) -> bool:
         """Run into that failpoint; False when the crawl ended without reaching it."""

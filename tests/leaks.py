@@ -36,7 +36,7 @@ def take() -> Snapshot:
         threads=frozenset(threading.enumerate()),
         children=_children(),
         descriptors=_descriptors(),
-        semaphores=_semaphores(),
+        semaphores=semaphores(),
     )
 
 
@@ -58,6 +58,24 @@ def since(before: Snapshot) -> list[str]:
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
         *(f"/dev/shm/{name}" for name in _abandoned(now.semaphores - before.semaphores)),
     ]
+
+
+def semaphores() -> frozenset[str]:
+    """Names of multiprocessing's semaphores on this machine."""
+    try:
+        return frozenset(name for name in os.listdir("/dev/shm") if name.startswith("sem.mp-"))
+    except OSError:
+        return frozenset()
+
+
+def clear_semaphores(before: frozenset[str]) -> None:
+    """Remove those that came since `before` and are used by nobody.
+
+    After SIGKILL for a whole group nobody is left who could: multiprocessing's resource tracker died with the rest.
+    """
+    for name in _abandoned(semaphores() - before):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"/dev/shm/{name}")
 
 
 def _children() -> frozenset[int]:
@@ -90,13 +108,6 @@ def _descriptors() -> frozenset[int]:
         _pid(forkserver._forkserver, "_forkserver_alive_fd"),
     }
     return frozenset(numbers - kept)
-
-
-def _semaphores() -> frozenset[str]:
-    try:
-        return frozenset(name for name in os.listdir("/dev/shm") if name.startswith("sem.mp-"))
-    except OSError:
-        return frozenset()
 
 
 def _abandoned(semaphores: frozenset[str]) -> list[str]:

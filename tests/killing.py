@@ -33,7 +33,7 @@ from tests.servers.graph import HAS_LINKS, Expected, Kind, Node, oracle, plan
 from tests.servers.process import ServerProcess
 
 COMMIT_GROUP = 64
-RETRIES = 2
+RETRIES = 1
 RUN_LIMIT = 90.0
 ORPHAN_LIMIT = 3.0
 """Seconds after the death of the main process within which all others have ended."""

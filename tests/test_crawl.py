@@ -339,7 +339,7 @@ def test_depth_is_exact_on_a_random_graph(crawl: Crawl, depth: int) -> None:
     """Pages, depths, edges and what is out of depth are those of the oracle."""
     server = GraphServer(plan(11, 300))
     try:
-        crawled = crawl(server.origin() + "/", depth=depth, concurrency=8, parse_procs=2, retries=2)
+        crawled = crawl(server.origin() + "/", depth=depth, concurrency=8, parse_procs=2, retries=1)
     finally:
         server.close()
 
@@ -352,7 +352,7 @@ def test_two_crawls_of_one_site_give_the_same(crawl: Crawl) -> None:
     for concurrency in (1, 16):
         server = GraphServer(plan(12, 200))
         try:
-            crawled = crawl(server.origin() + "/", concurrency=concurrency, parse_procs=2, retries=2)
+            crawled = crawl(server.origin() + "/", concurrency=concurrency, parse_procs=2, retries=1)
         finally:
             server.close()
         maps.append((crawled.map.summary, crawled.map.edges, crawled.map.reasons))

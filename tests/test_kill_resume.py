@@ -187,7 +187,7 @@ def ground() -> Iterator[GraphServer]:
 
 def start(run_cli: Command, server: GraphServer, *args: str, folder: Path) -> Running:
     folder.mkdir(exist_ok=True)
-    options = ["--concurrency", "8", "--parse-procs", "2", "--retries", "2"]
+    options = ["--concurrency", "8", "--parse-procs", "2", "--retries", "1"]
     return run_cli.start(*options, *args, server.origin() + "/", folder=folder)
 
 

@@ -226,7 +226,7 @@ def _tie_redirects(nodes: list[Node], dice: random.Random) -> None:
     for first, second in zip(in_cycles[::2], in_cycles[1::2], strict=False):
         first.to, second.to = second.number, first.number
     in_chain = free[len(in_cycles) : len(in_cycles) + CHAIN]
-    for hop, following in zip(in_chain, [*in_chain[1:], nodes[0]], strict=True):
+    for hop, following in zip(in_chain, [*in_chain, nodes[0]][1:], strict=True):
         hop.to = following.number
 
 

@@ -116,8 +116,7 @@ class Frontier:
         self._order = 0
         self._budget = page_budget
         self.waiting = 0
-        self.retrying = 0
-        """Those of the WAITING that were taken before."""
+        self._again: set[int] = set()  # ids that wait for a retry, in _later or in an origin's again: no level has them
         self.in_flight = 0
         self.errands_out = 0
         """Errands that are queued, delayed or taken and not settled."""
@@ -162,7 +161,7 @@ class Frontier:
         for number in origin.again:
             self._known.state[number] = State.HELD
             self.waiting -= 1
-            self.retrying -= 1
+            self._again.remove(number)
             out.append(number)
         origin.again.clear()
         self.errands_out -= len(origin.errands)
@@ -181,7 +180,7 @@ class Frontier:
 
     def move(self, number: int) -> None:
         """Follow the fallen depth of a WAITING URL."""
-        if self._known.state[number] == State.WAITING:
+        if self._known.state[number] == State.WAITING and number not in self._again:
             self._place(number)
 
     def _place(self, number: int) -> None:
@@ -213,7 +212,7 @@ class Frontier:
         known.state[number] = State.WAITING
         self.in_flight -= 1
         self.waiting += 1
-        self.retrying += 1
+        self._again.add(number)
         self._delay(number, self.origins[known.origin[number]], at)
 
     def _delay(self, number: int, origin: Origin, at: float) -> None:
@@ -262,6 +261,11 @@ class Frontier:
         if not origin.levels:
             return []
         return list(islice(origin.levels[min(origin.levels)], most))
+
+    @property
+    def retrying(self) -> int:
+        """Those of the WAITING that were taken before."""
+        return len(self._again)
 
     @property
     def has_budget(self) -> bool:
@@ -317,7 +321,7 @@ class Frontier:
                 number = origin.again.popleft()
                 known.state[number] = State.IN_FLIGHT
                 self.waiting -= 1
-                self.retrying -= 1
+                self._again.remove(number)
                 self.in_flight += 1
                 return (number, origin)
             if origin.errands:

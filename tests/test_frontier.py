@@ -130,6 +130,22 @@ def test_retry_waits_for_its_time_and_comes_before_new_pages() -> None:
     assert first == due.number
 
 
+def test_depth_that_falls_during_a_back_off_does_not_give_the_url_out_twice() -> None:
+    """A URL that waits for a retry is in no level, so a shorter way to it changes nothing about its turn."""
+    frontier = build()
+    number = put(frontier, "a", 5)
+    take = frontier.take(0.0)
+    assert take is not None
+    frontier.release(take.origin.host)
+    frontier.retry(number, 1.0)
+    frontier._known.depth[number] = 2
+    frontier.move(number)
+
+    taken = [frontier.take(0.0), frontier.take(1.0), frontier.take(1.0)]
+
+    assert [None, number, None] == [take and take.number for take in taken]
+
+
 def test_hold_keeps_the_whole_host_back() -> None:
     """Retry-After holds every URL of the host, not only the one that was answered with it."""
     frontier = build()
@@ -203,11 +219,11 @@ class Calls(RuleBasedStateMachine):
         if put_host.gate != Gate.CLOSED:
             put(self.frontier, f"key{len(self.known)}", depth, host)
 
-    @rule(data=st.data())
-    def fall(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), steps=st.integers(1, 3))
+    def fall(self, data: st.DataObject, steps: int) -> None:
         if len(self.known):
             number = data.draw(st.integers(0, len(self.known) - 1))
-            self.known.depth[number] = max(0, self.known.depth[number] - 1)
+            self.known.depth[number] = max(0, self.known.depth[number] - steps)
             self.frontier.move(number)
 
     @rule(host=st.sampled_from(["a", "b", "c"]), free=st.booleans(), later=st.booleans())
@@ -305,4 +321,4 @@ class Calls(RuleBasedStateMachine):
 
 
 TestCalls = Calls.TestCase
-TestCalls.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestCalls.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

@@ -140,7 +140,8 @@ class Coordinator:
         self.timeline = Timeline()
         self._asked: dict[int, _Asked] = {}
         self._traps = Traps(known)
-        self._attempts: dict[int, int] = {}  # of URLs that wait for a retry: filled by _retry, emptied by _request
+        # of URLs that wait for a retry: filled from the journal at a resume and by _put_back, emptied by _request
+        self._attempts = ledger.journal.tries()
         self._errands = Errands(
             options, frontier=frontier, ledger=ledger, parse_pool=parse_pool, say_once=self._say_once, clock=clock
         )
@@ -396,7 +397,7 @@ class Coordinator:
         """Hand a URL to the fetchers; False when robots.txt forbids it, which settles it."""
         attempt = self._attempts.pop(number, 0) + 1
         url = self._ledger.text(number)
-        if attempt == 1:
+        if take.is_first:
             rules = self._errands.rules.get(take.origin.number)
             if rules is not None and not rules.allows(url, self._options.agent):
                 self._ledger.skip(number, url, SkipReason.ROBOTS_DISALLOWED, None)
@@ -453,6 +454,7 @@ class Coordinator:
         self._reserved -= asked.reserved
         del self._asked[number]
         self._attempts[number] = attempts
+        self._ledger.note_try(number, attempts)
         self._frontier.retry(number, at)
 
     def _retry(self, number: int, asked: _Asked, result: FetchedPage | FetchFailure) -> bool:

@@ -90,6 +90,8 @@ class Take:
     origin: Origin
     slot_before: float = 0.0
     """When the host's slot had been, for `give_back`."""
+    is_first: bool = False
+    """It is a URL that was not taken before in this run: it counted against the budget."""
 
 
 class Frontier:
@@ -153,7 +155,11 @@ class Frontier:
         out = []
         for depth in sorted(origin.levels):
             for number in origin.levels[depth]:
-                if self._known.state[number] == State.WAITING and self._known.depth[number] == depth:
+                if (
+                    self._known.state[number] == State.WAITING
+                    and self._known.depth[number] == depth
+                    and number not in self._again
+                ):
                     self._known.state[number] = State.HELD
                     self.waiting -= 1
                     out.append(number)
@@ -299,21 +305,22 @@ class Frontier:
             host.requests += 1
             host.next_at = now + host.interval
             self._queue(host)
-            return Take(taken[0], taken[1], slot)
+            number, origin, is_first = taken
+            return Take(number, origin, slot, is_first)
         return None
 
-    def _take_of(self, host: Host) -> tuple[int | None, Origin] | None:
+    def _take_of(self, host: Host) -> tuple[int | None, Origin, bool] | None:
         known = self._known
         best: Origin | None = None
         best_depth = 0
         for origin in host.origins:
             if origin.free:
-                return (origin.free.popleft(), origin)
+                return (origin.free.popleft(), origin, False)
             if origin.gate == Gate.UNKNOWN:
                 if origin.has_work(new_pages=self.has_budget):
                     origin.gate = Gate.ASKED
                     self.errands_out += 1
-                    return (None, origin)
+                    return (None, origin, False)
                 continue
             if origin.gate != Gate.OPEN:
                 continue
@@ -323,9 +330,9 @@ class Frontier:
                 self.waiting -= 1
                 self._again.remove(number)
                 self.in_flight += 1
-                return (number, origin)
+                return (number, origin, False)
             if origin.errands:
-                return (origin.errands.popleft(), origin)
+                return (origin.errands.popleft(), origin, False)
             if self.has_budget:
                 depth = self._lowest(origin)
                 if depth is not None and (best is None or depth < best_depth):
@@ -340,7 +347,7 @@ class Frontier:
         self.spend()
         self.waiting -= 1
         self.in_flight += 1
-        return (number, best)
+        return (number, best, True)
 
     def _lowest(self, origin: Origin) -> int | None:
         """The lowest depth with a URL that counts there, at the head of its level; stale ids before it are dropped."""
@@ -350,7 +357,11 @@ class Frontier:
             level = origin.levels[depth]
             while level:
                 number = level[0]
-                if known.state[number] == State.WAITING and known.depth[number] == depth:
+                if (
+                    known.state[number] == State.WAITING
+                    and known.depth[number] == depth
+                    and number not in self._again
+                ):
                     return depth
                 level.popleft()
             del origin.levels[depth]

@@ -37,6 +37,8 @@ CREATE TABLE pages (id INTEGER PRIMARY KEY, status INTEGER, outcome TEXT NOT NUL
                     canonical TEXT, robots TEXT NOT NULL, redirect_to INTEGER, redirect_url TEXT,
                     attempts INTEGER NOT NULL, targets BLOB, kinds BLOB, body_hash INTEGER, last_modified TEXT);
 CREATE TABLE skipped (id INTEGER PRIMARY KEY, reason TEXT NOT NULL, error TEXT);
+-- how often a URL that waits for a retry has been asked already
+CREATE TABLE tries (id INTEGER PRIMARY KEY, attempts INTEGER NOT NULL);
 CREATE TABLE sitemaps (url TEXT PRIMARY KEY, level INTEGER NOT NULL, is_done INTEGER NOT NULL, error TEXT)
     WITHOUT ROWID;
 """
@@ -160,6 +162,7 @@ class Journal:
         corrected: Sequence[tuple[str, str | None, int | None, int]] = (),
         skipped: Sequence[tuple[int, str, str | None]] = (),
         sitemaps: Sequence[tuple[str, int, int, str | None]] = (),
+        tries: Sequence[tuple[int, int]] = (),
         meta: dict[str, object] | None = None,
     ) -> None:
         """One group commit. `moved`: (depth, parent, root, hops, flags, id) of URLs whose place changed; `corrected`:
@@ -175,6 +178,8 @@ class Journal:
                 db.executemany("UPDATE pages SET outcome=?, error=?, redirect_to=? WHERE id=?", corrected)
             if skipped:
                 db.executemany("INSERT OR REPLACE INTO skipped VALUES (?,?,?)", skipped)
+            if tries:
+                db.executemany("INSERT OR REPLACE INTO tries VALUES (?,?)", tries)
             if sitemaps:
                 db.executemany("INSERT OR REPLACE INTO sitemaps VALUES (?,?,?,?)", sitemaps)
             if meta:
@@ -221,6 +226,10 @@ class Journal:
 
     def redirects(self) -> Iterator[tuple[int, int]]:
         return iter(self._db.execute("SELECT id, redirect_to FROM pages WHERE redirect_to IS NOT NULL"))
+
+    def tries(self) -> dict[int, int]:
+        """Attempts so far of the URLs that have no final answer yet."""
+        return dict(self._db.execute("SELECT id, attempts FROM tries WHERE id NOT IN (SELECT id FROM pages)"))
 
     def sitemaps(self) -> list[tuple[str, int, int]]:
         return list(self._db.execute("SELECT url, level, is_done FROM sitemaps"))

@@ -129,6 +129,7 @@ class Ledger:
         self._finished: list[Finished] = []
         self._skipped: list[tuple[int, str, str | None]] = []
         self._skipped_now: list[tuple[str, SkipReason, str | None]] = []
+        self._tries: dict[int, int] = {}
         self._sitemaps: list[tuple[str, int, int, str | None]] = []
         self._corrected: dict[int, tuple[str, str | None, int | None]] = {}
         self._fallen: deque[int] = deque()  # finished pages whose depth fell: filled by _reach, emptied by _sink
@@ -403,6 +404,10 @@ class Ledger:
         else:
             self.frontier.add(number)  # the page budget is used up: it stays waiting behind the closed gate
 
+    def note_try(self, number: int, attempts: int) -> None:
+        """Keep how often a URL that waits for a retry has been asked, so that a resume does not begin to count anew."""
+        self._tries[number] = attempts
+
     def note_sitemap(self, url: str, *, level: int, is_done: bool, error: str | None = None) -> None:
         self._sitemaps.append((url, level, int(is_done), error))
 
@@ -410,8 +415,8 @@ class Ledger:
 
     @property
     def uncommitted(self) -> int:
-        """Finished pages and skipped URLs that wait for the next group commit."""
-        return len(self._finished) + len(self._skipped)
+        """Finished pages, skipped URLs and tries that wait for the next group commit."""
+        return len(self._finished) + len(self._skipped) + len(self._tries)
 
     @property
     def is_settled(self) -> bool:
@@ -435,6 +440,7 @@ class Ledger:
             corrected=[(*change, number) for number, change in self._corrected.items()],
             skipped=self._skipped,
             sitemaps=self._sitemaps,
+            tries=list(self._tries.items()),
             meta=values,
         )
         self._kept_fallen = fallen
@@ -449,6 +455,7 @@ class Ledger:
             self._skipped,
             self._skipped_now,
             self._sitemaps,
+            self._tries,
         ):
             rows.clear()
         self._sink()

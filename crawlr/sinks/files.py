@@ -8,13 +8,13 @@ A link is followed, so that the file it names is replaced and the link stays. A 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import io
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO, TextIO, cast
 
@@ -29,11 +29,13 @@ def whole(path: str) -> Iterator[TextIO]:
     """A text file (UTF-8) that takes the place of `path` when the block ends well; `.gz` compresses, "-" is standard
     output.
 
-    MachineError when the disk is full or the folder can't be written; what was at `path` then stays.
+    MachineError when the disk is full or the folder can't be written; what was at `path` then stays. BrokenPipeError
+    when nobody reads standard output any more.
     """
     if path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
+        with _standard_output() as raw:
+            # a StreamWriter, since a TextIOWrapper would close what is beneath it
+            yield cast("TextIO", codecs.getwriter("utf-8")(raw))
         return
     with whole_binary(path) as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
@@ -46,13 +48,25 @@ def whole(path: str) -> Iterator[TextIO]:
 def whole_binary(path: str) -> Iterator[BinaryIO]:
     """As `whole`, for bytes."""
     if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _standard_output() as raw:
+            yield raw
         return
     with together(path) as files:
         file = files.begin()
         yield file.out
         files.place(file, path)
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    try:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # nothing is wrong with this machine: cli says what it means
+    except OSError as error:
+        raise MachineError(f"cannot write standard output: {error.strerror or error}") from error
 
 
 class Beside:
@@ -67,7 +81,11 @@ class Beside:
             self._raw = open(place, "wb")  # noqa: SIM115  # closed by finish or forget
         else:
             folder, last = os.path.split(place)
-            handle, self.name = tempfile.mkstemp(prefix=f".{last[:100]}.", suffix=".part", dir=folder)
+            # always the same name, so that what a kill left behind is gone after the next try
+            self.name = os.path.join(folder, f".{last[:100]}.part")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.name)
+            handle = os.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             self._raw = open(handle, "wb")  # noqa: SIM115
         self.out = self._raw
         if place.endswith(".gz"):

@@ -19,10 +19,11 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from crawlr import __version__, limits, stopping
+from crawlr import __version__, limits, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CallbackError, CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
+from crawlr.formats import Columns
 from crawlr.frontier import Frontier
 from crawlr.journal import Journal
 from crawlr.known import KnownUrls
@@ -34,7 +35,7 @@ from crawlr.parse.worker import WorkerSettings
 from crawlr.records import PageRecord, SkippedRecord, StopReason, UnvisitedRecord
 from crawlr.reporting import Reporter, SilentReporter, Summary
 from crawlr.scope import Scope, origin_of
-from crawlr.sinks import files, sitemap_json, stats_json
+from crawlr.sinks import files, stats_json
 from crawlr.state import OpenState, open_state
 from crawlr.stats import Counts
 from crawlr.view import CrawlView, Totals
@@ -314,7 +315,7 @@ class _Crawl:
             self._counts.load(self._journal)
         for seed in state.seeds:
             ledger.plant(seed, is_seed=True)
-        ledger.commit({"ended": None, "started_at": self._started_at})
+        ledger.commit({"ended": None, "started_at": self._started_at, "depth": options.depth})
         return ledger, frontier
 
     def _write(self, ending: Ending, coordinator: Coordinator, frontier: Frontier) -> CrawlResult:
@@ -330,10 +331,11 @@ class _Crawl:
         )
         totals = view.totals()
         stats = _stats(totals, self._counts, whole_elapsed)
-        if options.out is not None:
-            head = self._head(ending, stats)
-            with files.whole(options.out) as out:
-                sitemap_json.write(out, view, head=head)
+        written = outputs.write_all(
+            view, options.outputs, head=self._head(ending, stats), columns=Columns(options.columns)
+        )
+        for note in (note for each in written for note in each.notes):
+            self._reporter.notice(note)
         if options.stats is not None:
             with files.whole(options.stats) as out:
                 stats_json.write(out, load=load, timeline=coordinator.timeline, frontier=frontier, pages=stats)
@@ -349,7 +351,7 @@ class _Crawl:
             edges=totals.edges,
             damaged=totals.damaged,
             elapsed=elapsed,
-            out=options.out,
+            out=tuple(written),
             complete=complete,
             stop_reason=ending.reason,
             signal=ending.signal,

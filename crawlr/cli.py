@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_RESERVED = ("export", "why", "diff")
-_VERBS = ("demo", *_RESERVED)
+_RESERVED = ("why", "diff")
+_VERBS = ("demo", "export", *_RESERVED)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +53,8 @@ def _run(words: list[str]) -> int:
         )
     if words and words[0] == "demo":
         return _demo(words[1:])
+    if words and words[0] == "export":
+        return _export(words[1:])
     given = vars(grammar.build_parser().parse_intermixed_args(words))
     seeds = given.pop("seeds", [])
     for seed in seeds:
@@ -85,6 +87,31 @@ def _demo(words: list[str]) -> int:
     return status
 
 
+def _export(words: list[str]) -> int:
+    given = vars(grammar.build_export_parser().parse_intermixed_args(words))
+    found = given.get("file", [])
+    if len(found) != 1:
+        what = "no file is named" if not found else f"{found[1]!r} is one file too many"
+        raise OptionsError(f"export: {what}; accepted: one sitemap.json[.gz], or the state of a crawl (.crawl)")
+    if "out" not in given:
+        raise OptionsError("export: nothing is to be written; accepted: --out FILE, once or more")
+
+    from crawlr.options import read_outputs
+
+    outputs, columns = read_outputs(given["out"], format=given.get("format"), columns=given.get("columns"))
+
+    from crawlr import export
+    from crawlr.progress import wrote
+
+    lines = sys.stderr if any(each.path == "-" for each in outputs) else sys.stdout
+    for written in export.export(found[0], outputs, columns=columns):
+        for note in written.notes:
+            _say(f"note: {note}", sys.stderr)
+        if not given.get("quiet", False):
+            _say(wrote(written), lines)
+    return 0
+
+
 _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
 """For multiprocessing's tracker, which gets our warning options: after a forced end it removes our semaphores, as it is
 meant to, and nobody needs to read of that."""
@@ -98,7 +125,10 @@ def _crawl(options: Options, look: _Look) -> int:
         sys.warnoptions.append(_NO_LEAK_WARNING)
     with (
         open_screen(
-            out=options.out, is_quiet=look.is_quiet, has_progress=look.has_progress, has_colour=look.has_colour
+            is_stdout_taken="-" in options.out,
+            is_quiet=look.is_quiet,
+            has_progress=look.has_progress,
+            has_colour=look.has_colour,
         ) as screen,
         _logging_to(screen, look.verbosity),
     ):

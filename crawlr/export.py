@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from crawlr import __version__
 from crawlr.errors import OptionsError, StateError
-from crawlr.formats import Columns, Output
+from crawlr.formats import Columns, Output, Written
 from crawlr.journal import Journal
-from crawlr.outputs import Written, write_all
+from crawlr.outputs import write_all
 from crawlr.records import StopReason
 from crawlr.sitemap_file import FORMAT, open_sitemap
 from crawlr.view import CrawlView

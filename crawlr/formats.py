@@ -1,7 +1,7 @@
-"""Which format an output file has: by the ending of its name, or as --format says.
+"""Which format an output file has: by the ending of its name, or as --format says; and what became of each.
 
-From: options (paths, --format, --columns). To: crawlr.outputs, which has a writer for each. Pure, standard library
-only, so that a name that means nothing is refused before a crawl begins.
+From: options (paths, --format, --columns). To: crawlr.outputs, which has a writer for each, and on to the screen.
+Pure, standard library only, so that a name that means nothing is refused before a crawl begins.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from crawlr.errors import OptionsError
 
-__all__ = ["Columns", "Format", "Output", "outputs_of"]
+__all__ = ["Columns", "Format", "Output", "Written", "check_columns", "outputs_of"]
 
 
 class Format(StrEnum):
@@ -53,6 +53,18 @@ class Output:
     format: Format
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One output that is in its place. Made by crawlr.outputs, read by the screen."""
+
+    path: str
+    pages: int | None = None
+    """How many it lists; None: it is about something else, or that was not counted."""
+    edges: int | None = None
+    notes: tuple[str, ...] = ()
+    """What a person should know of it, in sentences: what had to be left out."""
+
+
 _TABLES = {Format.JSONL: Format.EDGES_JSONL, Format.CSV: Format.EDGES_CSV, Format.PARQUET: Format.EDGES_PARQUET}
 _ENDINGS = {
     "json": Format.JSON,
@@ -71,6 +83,7 @@ _NAME = re.compile(r"(?P<stem>.+?)\.(?P<ending>[^.]+?)(?P<packed>\.gz)?", re.DOT
 # edges.csv, site-edges.csv, but not ledges.csv
 _EDGES = re.compile(r"(?:.*[\W_])?edges", re.DOTALL)
 _UNPACKED = (Format.PARQUET, Format.EDGES_PARQUET)
+_WITH_COLUMNS = frozenset(_TABLES) | frozenset(_TABLES.values())
 
 
 def outputs_of(paths: Sequence[str], *, format: str | None = None) -> tuple[Output, ...]:  # noqa: A002  # the option
@@ -86,6 +99,12 @@ def outputs_of(paths: Sequence[str], *, format: str | None = None) -> tuple[Outp
         seen.add(place)
         _check(output)
     return found
+
+
+def check_columns(outputs: Sequence[Output], columns: Columns) -> None:
+    """OptionsError when names of columns are asked for and no output has columns."""
+    if columns is not Columns.NATIVE and not any(each.format in _WITH_COLUMNS for each in outputs):
+        raise OptionsError(f"--columns: {columns} is for tables; accepted with --out FILE.csv, .jsonl or .parquet")
 
 
 def _read(format: str) -> Format:  # noqa: A002

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from typing import NoReturn
 
 from crawlr import __version__
 from crawlr.errors import OptionsError
 
-__all__ = ["build_demo_parser", "build_parser"]
+__all__ = ["build_demo_parser", "build_export_parser", "build_parser"]
 
 _DESCRIPTION = """\
 crawlr maps a web site: every page under the URLs, each fetched once, and every
@@ -28,18 +29,35 @@ examples:
   crawlr localhost:8000 --rps 0                    your own site, as fast as it can
   crawlr https://example.com --exclude '\\?'        no URL with a query
   crawlr https://example.com --resume              go on after an interruption
+  crawlr https://example.com -o map.json -o pages.csv -o edges.csv
+                                                   tables, too
+  crawlr export sitemap.json -o site.graphml       any output later, without crawling
+
+The ending of FILE says what is written: .json the whole map, .csv, .jsonl or
+.parquet a page a row (edges.csv and the like: a link a row), .xml a sitemap for
+search engines, .graphml, .gexf or .dot a graph; .gz after it compresses.
 
 DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with or
 without iB. RE is a Python regular expression, searched in the whole URL.
 Exit status: 0 done, 1 a fault of this machine, 2 wrong usage, 3 no page could be
 had, 130 or 143 interrupted."""
 
+_DEMO = """\
+Serves a small site on this machine, crawls it into crawlr-demo.json and
+explains what was found."""
+
+_EXPORT = """\
+Makes further outputs of a crawl without crawling: from its sitemap.json or
+sitemap.json.gz, or from the state (.crawl) that an unfinished crawl left. The
+ending of each FILE after -o says what is written; crawlr --help lists them.
+Kinds and texts of links are in a state alone."""
+
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the crawl command. Values stay text, options not given are absent: Options.make reads them."""
     parser = _Parser(
         prog="crawlr",
-        usage="crawlr [OPTIONS] URL [URL ...]\n       crawlr demo",
+        usage="crawlr [OPTIONS] URL [URL ...]\n       crawlr export FILE -o FILE [-o FILE ...]\n       crawlr demo",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=_Layout,
@@ -96,7 +114,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--parse-memory", metavar="SIZE", help="of one parser process (1GiB)")
 
     add = parser.add_argument_group("results").add_argument
-    add("-o", "--out", metavar="FILE", help="- = stdout, .gz is compressed (sitemap.json)")
+    _add_outputs(add, default=" (sitemap.json)")
     add("--edges", metavar="WHICH", help="in-scope (default), or all: links to outside too")
     add("--resume", action="store_true", help="go on from the state kept beside --out")
     add("--fresh", action="store_true", help="throw that state away and begin anew")
@@ -112,13 +130,33 @@ def build_demo_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="crawlr demo",
         usage="crawlr demo [OPTIONS]",
-        description="Serves a small site on this machine, crawls it into crawlr-demo.json and explains what was found.",
+        description=_DEMO,
         formatter_class=_Layout,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
         add_help=False,
     )
     _add_look(parser)
+    return parser
+
+
+def build_export_parser() -> argparse.ArgumentParser:
+    """The parser of `crawlr export`; as for a crawl values stay text, and options not given are absent."""
+    parser = _Parser(
+        prog="crawlr export",
+        usage="crawlr export FILE -o FILE [-o FILE ...] [OPTIONS]",
+        description=_EXPORT,
+        formatter_class=_Layout,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("file", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
+    add = parser.add_argument_group("results").add_argument
+    _add_outputs(add, default="")
+    add = parser.add_argument_group("on the screen").add_argument
+    add("-q", "--quiet", action="store_true", help="only what went wrong")
+    _add_meta(add)
     return parser
 
 
@@ -162,11 +200,25 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(action.option_strings)} {action.metavar}"
 
 
+_Add = Callable[..., object]
+"""add_argument of a group."""
+
+
+def _add_outputs(add: _Add, *, default: str) -> None:
+    add("-o", "--out", action="append", metavar="FILE", help=f"- = stdout; repeatable{default}")
+    add("--format", metavar="FORMAT", help="of every FILE, whatever its ending")
+    add("--columns", metavar="NAMES", help="of tables: native (default), sf, advertools")
+
+
 def _add_look(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("on the screen").add_argument
     add("-q", "--quiet", action="store_true", help="only what went wrong")
     add("-v", "--verbose", action="count", help="log what happens; -vv: each URL")
     add("--no-progress", action="store_true", help="no bar")
     add("--no-color", action="store_true", help="no colours, as with NO_COLOR in the environment")
+    _add_meta(add)
+
+
+def _add_meta(add: _Add) -> None:
     add("--version", action="version", version=f"crawlr {__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")

@@ -26,6 +26,7 @@ __all__ = [
     "kinds",
     "names",
     "number",
+    "paths",
     "patterns",
     "proxy",
     "seed",
@@ -166,6 +167,12 @@ def names(given: object) -> tuple[str, ...]:
         if not isinstance(item, str) or not item:
             raise ValueError
     return tuple(str(item) for item in found)
+
+
+def paths(given: object) -> tuple[str, ...]:
+    """Paths: one alone, or any number of them."""
+    is_one = isinstance(given, str) or hasattr(given, "__fspath__")
+    return tuple(text(each) for each in ([given] if is_one else _each(given)))
 
 
 def kinds(given: object) -> tuple[str, ...]:

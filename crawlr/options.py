@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from crawlr import __version__, option_values
 from crawlr.errors import OptionsError
+from crawlr.formats import Columns, Format, Output, check_columns, outputs_of
 from crawlr.option_values import DAY, KIB, LINK_KINDS, MIB, Reader
 
-__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted"]
+__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted", "read_outputs"]
 
 PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
@@ -67,8 +68,11 @@ class Options:
     nofollow: str | None = None
     """page, all or ignore; None: page, or ignore without robots (make puts the word)."""
     edges: str = "in-scope"
-    out: str | None = "sitemap.json"
-    """A path, "-" for stdout, None for no file (crawlr.crawl)."""
+    out: tuple[str, ...] = ("sitemap.json",)
+    """Paths, "-" for stdout; none: nothing is written (crawlr.crawl)."""
+    format: str | None = None
+    """Of every output; None: by the endings of their names."""
+    columns: str = Columns.NATIVE.value
     resume: bool = False
     fresh: bool = False
     durable: bool = False
@@ -78,6 +82,16 @@ class Options:
     def agent(self) -> str:
         """The product token of the user agent: the name by which robots.txt and robots meta elements know us."""
         return re.split(r"[/\s]", self.user_agent, maxsplit=1)[0]
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What is to be written, in order."""
+        return outputs_of(self.out, format=self.format)
+
+    @property
+    def state(self) -> str:
+        """The path of the state: beside the first output that is a file; "" when it is to be a temporary file."""
+        return next((f"{path}.crawl" for path in self.out if _is_file(path)), "")
 
     @classmethod
     def make(cls, seeds: str | Iterable[str] = (), **values: object) -> Options:
@@ -93,11 +107,13 @@ class Options:
             if given is not None:
                 read[name] = _read(name, given)
             elif name == "out":
-                read[name] = None
+                read[name] = ()
         if read.pop("no_robots", False):
             read["robots"] = False
         if read.pop("same_host", False):
             read["scope"] = "host"
+        if read.get("format") not in (None, Format.JSON) and "out" not in read:
+            raise OptionsError(f"--format: where is {read['format']} to go? accepted with --out FILE, or --out -")
         read["seeds"] = _seeds(seeds, read.pop("input_file", ()))
         options = cls(**read)
         _check_together(options)
@@ -181,7 +197,9 @@ _RULES = {
     "nofollow": _one_of("page", "all", "ignore"),
     "edges": _one_of("in-scope", "all"),
     "input_file": _Rule("a file of URLs, one a line, or - for standard input", option_values.names),
-    "out": _Rule("a file in a folder that exists, or - for standard output", option_values.text),
+    "out": _Rule("a file in a folder that exists, or - for standard output", option_values.paths),
+    "format": _one_of(*Format),
+    "columns": _one_of(*Columns),
     "resume": _SWITCH,
     "fresh": _SWITCH,
     "durable": _SWITCH,
@@ -198,6 +216,21 @@ _EXTRAS = {
 def accepted(name: str) -> str:
     """What the option of that name (snake_case) accepts, in a few words, for error messages."""
     return _RULES[name].accepted
+
+
+def read_outputs(
+    out: object,
+    *,
+    format: object = None,  # noqa: A002  # the option
+    columns: object = None,
+) -> tuple[tuple[Output, ...], Columns]:
+    """What an export is to write: the three options, read and checked as those of a crawl."""
+    wanted = outputs_of(
+        option_values.names(_read("out", out)), format=None if format is None else str(_read("format", format))
+    )
+    names = Columns.NATIVE if columns is None else Columns(str(_read("columns", columns)))
+    _check_outputs(wanted, names)
+    return wanted, names
 
 
 def _read(name: str, given: object) -> object:
@@ -243,7 +276,8 @@ def _check_together(options: Options) -> None:
     """Refuses values that are good alone and cannot work together, or not on this machine."""
     if options.resume and options.fresh:
         raise OptionsError("--resume and --fresh exclude each other: go on from the kept state, or throw it away")
-    if options.resume and options.out in (None, "-"):
+    _check_outputs(options.outputs, Columns(options.columns))
+    if options.resume and not options.state:
         raise OptionsError("--resume: a state is kept only beside a file; accepted with --out FILE")
     if not options.seeds and not options.resume:
         raise OptionsError(f"URL: none is given; accepted: {_SEED.accepted}, or --input-file FILE")
@@ -253,25 +287,38 @@ def _check_together(options: Options) -> None:
         raise OptionsError("--block-private and --proxy exclude each other: behind a proxy only it knows the address")
     if options.stats == "-":
         raise _refusal("stats", "-", "standard output has the page lines")
-    if options.stats is not None and options.out is not None and _is_same(options.stats, options.out):
-        raise OptionsError(f"--stats: {options.stats!r} is the file of --out too; accepted: another file")
+    if options.stats is not None:
+        _check_writable("stats", options.stats)
+        if any(_is_same(options.stats, path) for path in options.out):
+            raise OptionsError(f"--stats: {options.stats!r} is the file of --out too; accepted: another file")
+    for name, path in (*(("out", path) for path in options.out), ("stats", options.stats)):
+        if path is not None and options.state and _is_same(path, options.state):
+            raise OptionsError(f"--{name}: {path!r} is where the state of the crawl is kept; accepted: another file")
     sent = {name.lower() for name, _ in options.header}
     for name, secret in (("cookie", options.cookie), ("auth", options.auth)):
         header = "cookie" if name == "cookie" else "authorization"
         if secret is not None and header in sent:
             raise OptionsError(f"--{name} and --header {header!r} say the same thing twice; accepted: one of them")
-    for name, path in (("out", options.out), ("stats", options.stats)):
-        _check_writable(name, path)
     _check_installed(options)
+
+
+def _check_outputs(outputs: tuple[Output, ...], columns: Columns) -> None:
+    for each in outputs:
+        if each.path != "-":
+            _check_writable("out", each.path)
+    check_columns(outputs, columns)
 
 
 def _is_same(path: str, other: str) -> bool:
     return os.path.abspath(path) == os.path.abspath(other)
 
 
-def _check_writable(name: str, path: str | None) -> None:
-    if path is None or (path == "-" and name == "out"):
-        return
+def _is_file(path: str) -> bool:
+    """Whether an output is a file, or will be one: something can lie beside it. Devices and pipes are none."""
+    return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
+
+
+def _check_writable(name: str, path: str) -> None:
     folder = os.path.dirname(path) or os.curdir
     if os.path.isdir(path):
         raise _refusal(name, path, "it is a folder")

@@ -6,10 +6,9 @@ From: api at the end of a crawl, or export (a view, and what crawlr.formats made
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
-from crawlr.formats import Columns, Format, Output
+from crawlr.formats import Columns, Format, Output, Written
 from crawlr.sinks import (
     csv_file,
     dot,
@@ -27,17 +26,7 @@ from crawlr.sinks.source import Source
 from crawlr.sinks.tables import Table
 from crawlr.view import CrawlView
 
-__all__ = ["Written", "write_all"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """One output that is in its place."""
-
-    path: str
-    notes: tuple[str, ...] = ()
-    """What a person should know of it, in sentences: what had to be left out."""
-
+__all__ = ["write_all"]
 
 _PAGES: dict[Columns, Callable[[Source], Table]] = {
     Columns.NATIVE: page_columns.native,
@@ -63,14 +52,14 @@ def write_all(
     MachineError when one can't be written; it is then not there, and those before it are.
     """
     source = Source(view, head)
-    return [Written(path=each.path, notes=tuple(_write(each, source, columns))) for each in outputs]
+    return [_write(each, source, columns) for each in outputs]
 
 
-def _write(output: Output, source: Source, columns: Columns) -> Sequence[str]:
+def _write(output: Output, source: Source, columns: Columns) -> Written:
     path = output.path
     match output.format:
         case Format.XML:
-            return sitemap_xml.write(path, source)
+            return Written(path=path, notes=tuple(sitemap_xml.write(path, source)))
         case Format.JSON:
             with files.whole(path) as out:
                 sitemap_json.write(out, source.view, head=dict(source.head))
@@ -83,18 +72,27 @@ def _write(output: Output, source: Source, columns: Columns) -> Sequence[str]:
         case Format.DOT:
             with files.whole(path) as out:
                 dot.write(out, source)
-        case Format.CSV | Format.EDGES_CSV:
-            table = (_PAGES if output.format is Format.CSV else _EDGES)[columns](source)
-            with files.whole(path) as out:
-                csv_file.write(out, table)
-        case Format.JSONL | Format.EDGES_JSONL:
-            table = (_PAGES if output.format is Format.JSONL else _EDGES)[columns](source)
-            with files.whole(path) as out:
-                jsonl.write(out, table)
-        case Format.PARQUET | Format.EDGES_PARQUET:
-            table = (_PAGES if output.format is Format.PARQUET else _EDGES)[columns](source)
-            with files.whole_binary(path) as raw:
-                parquet.write(raw, table)
+        case Format.CSV | Format.JSONL | Format.PARQUET:
+            return Written(path=path, pages=_write_table(output, _PAGES[columns](source)))
+        case Format.EDGES_CSV | Format.EDGES_JSONL | Format.EDGES_PARQUET:
+            return Written(path=path, edges=_write_table(output, _EDGES[columns](source)))
         case _:
             assert_never(output.format)
-    return ()
+    return Written(path=path, pages=_counted(source, "pages"), edges=_counted(source, "edges"))
+
+
+def _write_table(output: Output, table: Table) -> int:
+    """The number of rows."""
+    if output.format in (Format.PARQUET, Format.EDGES_PARQUET):
+        with files.whole_binary(output.path) as raw:
+            return parquet.write(raw, table)
+    write = csv_file.write if output.format in (Format.CSV, Format.EDGES_CSV) else jsonl.write
+    with files.whole(output.path) as out:
+        return write(out, table)
+
+
+def _counted(source: Source, name: str) -> int | None:
+    """A number of the head's stats; a head that was read from a file may lack it."""
+    stats = source.head.get("stats")
+    count = stats.get(name) if isinstance(stats, dict) else None
+    return count if isinstance(count, int) else None

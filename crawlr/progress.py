@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self, TextIO
 from urllib.parse import urlsplit
 
+from crawlr.formats import Written
 from crawlr.options import Options
 from crawlr.parse.urls import resolve
 from crawlr.records import Outcome, PageRecord, SkipReason, StopReason
@@ -25,7 +26,7 @@ from crawlr.scrub import scrub
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-__all__ = ["Screen", "open_screen"]
+__all__ = ["Screen", "open_screen", "wrote"]
 
 _INTERVAL = 0.1
 """Seconds for which page lines are gathered: one write for many lines, and nobody sees the delay."""
@@ -153,9 +154,10 @@ class Screen:
 
     def finished(self, summary: Summary) -> None:
         with self._lock:
-            if self._is_cancelled and summary.out is not None:
+            if self._is_cancelled and summary.out:
                 space = " " if self._is_mid_line else ""
-                self._notes.write(f"{space}flushed partial results to {_file(summary.out)}\n")
+                places = ", ".join(_file(each.path) for each in summary.out)
+                self._notes.write(f"{space}flushed partial results to {places}\n")
                 self._is_mid_line = False
             self.close()
             if not self._is_quiet:
@@ -225,12 +227,12 @@ class Screen:
         return scrub(url[start:]) if start > 0 else "/"
 
 
-def open_screen(*, out: str | None, is_quiet: bool, has_progress: bool, has_colour: bool) -> Screen:
-    """A Screen on this process's streams: page lines leave stdout to the sitemap with out "-".
+def open_screen(*, is_stdout_taken: bool, is_quiet: bool, has_progress: bool, has_colour: bool) -> Screen:
+    """A Screen on this process's streams; where stdout is taken by an output (--out -), page lines go to stderr.
 
     The bar needs a terminal; colours need one that is not dumb, and no NO_COLOR (no-color.org) in the environment.
     """
-    lines = sys.stderr if out == "-" else sys.stdout
+    lines = sys.stderr if is_stdout_taken else sys.stdout
     may_colour = lines.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
     return Screen(
         lines=lines,
@@ -348,8 +350,16 @@ def _last_lines(summary: Summary) -> Iterator[str]:
     if summary.stop_reason in _BUDGETS:
         again = "; to go on, run the same command with --resume and a larger one" if summary.state else ""
         yield f"bound {_BUDGETS[summary.stop_reason]} reached{again}"
-    if summary.out is not None:
-        yield f"wrote {_file(summary.out)} ({summary.pages:,} pages, {summary.edges:,} edges)"
+    yield from map(wrote, summary.out)
+
+
+def wrote(output: Written) -> str:
+    """The line that says what was written and what is in it."""
+    counts = [
+        *([f"{output.pages:,} pages"] if output.pages is not None else []),
+        *([f"{output.edges:,} edges"] if output.edges is not None else []),
+    ]
+    return f"wrote {_file(output.path)}" + (f" ({', '.join(counts)})" if counts else "")
 
 
 def _file(out: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from crawlr.formats import Written
 from crawlr.options import Options
 from crawlr.records import PageRecord, SkipReason, StopReason
 
@@ -47,8 +48,8 @@ class Summary:
     """Pages with status 200-299 whose outcome is neither ok nor not_html."""
     elapsed: float
     """Seconds of this run."""
-    out: str | None
-    """Where the sitemap went: a path, "-" for stdout, None when none was written."""
+    out: tuple[Written, ...]
+    """What was written, in order."""
     complete: bool
     stop_reason: StopReason
     signal: int | None = None

@@ -17,7 +17,7 @@ from crawlr.journal import DamagedStateError, Journal
 from crawlr.options import Options
 from crawlr.records import StopReason
 
-__all__ = ["OpenState", "open_state", "state_path"]
+__all__ = ["OpenState", "open_state"]
 
 _REPLACEABLE = (StopReason.PAGE_BUDGET, StopReason.TIME_BUDGET)
 
@@ -31,14 +31,9 @@ class OpenState:
     is_resumed: bool
 
 
-def state_path(out: str | None) -> str:
-    """The path of the state for an output, "" when it is a temporary file without a name."""
-    return "" if out in (None, "-") else f"{out}.crawl"
-
-
 def open_state(options: Options, seeds: tuple[str, ...]) -> OpenState:
     """The journal to crawl into. StateError when the file that lies there may not be used; it is then left as it is."""
-    path = state_path(options.out)
+    path = options.state
     meta: dict[str, object] = {"seeds": list(seeds), "options": _identity_of(options), "ended": None}
     if options.resume:
         if not os.path.exists(path):

@@ -38,6 +38,8 @@ class Ran:
     seconds: float
     left: tuple[str, ...]
     """Processes of its session that were still there some seconds after the end."""
+    folder: Path
+    """Where it ran."""
 
     @property
     def site_map(self) -> SiteMap:
@@ -61,6 +63,7 @@ class Running:
         limits: Mapping[int, int] | None = None,
     ) -> None:
         self.out = out
+        self.folder = folder
         self.args = args
         self._stdout, self._stderr, self._refused = folder / "stdout.txt", folder / "stderr.txt", folder / "refused.txt"
         self._started = time.monotonic()
@@ -173,6 +176,7 @@ class Running:
             map=SiteMap.read(self.out) if self.out is not None and self.out.exists() else None,
             seconds=seconds,
             left=left,
+            folder=self.folder,
         )
 
     def _drain(self) -> None:

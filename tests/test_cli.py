@@ -67,8 +67,11 @@ OPTIONS = [
     ("--follow a,img", "follow", ("a", "img")),
     ("--nofollow all", "nofollow", "all"),
     ("--edges all", "edges", "all"),
-    ("-o -", "out", "-"),
-    ("--out x.json.gz", "out", "x.json.gz"),
+    ("-o -", "out", ("-",)),
+    ("--out x.json.gz", "out", ("x.json.gz",)),
+    ("-o x.json --out y.csv", "out", ("x.json", "y.csv")),
+    ("-o - --format csv", "format", "csv"),
+    ("-o x.csv --columns sf", "columns", "sf"),
     ("--resume", "resume", True),
     ("--fresh", "fresh", True),
     ("--stats s.json", "stats", "s.json"),
@@ -124,7 +127,23 @@ MISTAKES = [
     ("x.example -o /no/such/folder/x", "--out: '/no/such/folder/x'", "a folder that exists"),
     ("-i /no/such/file", "--input-file: '/no/such/file'", "one a line"),
     ("--resume -o -", "--resume", "--out FILE"),
-    ("export", "'export'", "https://export"),
+    ("x.example -o x.cvs", "--out: 'x.cvs'", ".json, .jsonl"),
+    ("x.example -o x.csv -o ./x.csv", "--out: './x.csv'", "each file once"),
+    ("x.example --format csv", "--format", "--out FILE"),
+    ("x.example --columns sf", "--columns", "--out FILE.csv"),
+    ("export", "export: no file is named", "one sitemap.json[.gz], or the state"),
+    ("export x.json", "export: nothing is to be written", "--out FILE"),
+    ("export x.json y.json -o z.csv", "export: 'y.json'", "one sitemap.json[.gz]"),
+    ("export -o z.csv", "export: no file is named", "one sitemap.json[.gz]"),
+    ("export x.json -o", "-o", "a file in a folder that exists"),
+    ("export x.json -o z.cvs", "--out: 'z.cvs'", ".json, .jsonl"),
+    ("export x.json -o /no/such/folder/z.csv", "--out: '/no/such/folder/z.csv'", "a folder that exists"),
+    ("export x.json -o z.xml --columns sf", "--columns", "--out FILE.csv"),
+    ("export x.json -o z.csv --columns xls", "--columns: 'xls'", "native, sf or advertools"),
+    ("export x.json -o z --format xls", "--format: 'xls'", "json, jsonl, csv"),
+    ("export x.json -o z.csv --depth 3", "--depth", "crawlr export --help"),
+    ("export /no/such/x.json -o z.csv", "/no/such/x.json", "No such file"),
+    ("x.example export", "'export'", "https://export"),
     ("why http://x.example", "'why'", "https://why"),
     ("diff", "'diff'", "https://diff"),
     ("-q demo", "'demo'", "https://demo"),
@@ -161,10 +180,11 @@ def test_help_and_version(capsys: Any) -> None:
     assert capsys.readouterr().out == f"crawlr {crawlr.__version__}\n"
 
 
-def test_help_fits_a_terminal_of_80_columns(monkeypatch: Any, capsys: Any) -> None:
+@pytest.mark.parametrize("verb", [[], ["demo"], ["export"]], ids=["crawl", "demo", "export"])
+def test_help_fits_a_terminal_of_80_columns(verb: list[str], monkeypatch: Any, capsys: Any) -> None:
     """Nobody reads wrapped help; examples may be longer."""
     monkeypatch.setenv("COLUMNS", "80")
-    main(["--help"])
+    assert main([*verb, "--help"]) == 0
 
     options = capsys.readouterr().out.partition("examples:")[0]
     assert max(len(line) for line in options.splitlines()) <= 80
@@ -339,6 +359,82 @@ def test_quiet_prints_nothing(site: Callable[..., Any], run_cli: Callable[..., A
     ran = run_cli("-q", site({"/": page()}).url())
 
     assert (ran.out, ran.err) == ("", "")
+
+
+def test_each_output_is_written_and_told(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """-o several times writes several files, with a line for each that says what is in it."""
+    made = site({"/": page("/a", "/gone"), "/a": page("/")})
+    ran = run_cli("-o", "pages.csv", "-o", "edges.jsonl", "-o", "site.gexf", "-o", "map.xml", made.url())
+    folder = ran.folder
+
+    assert ran.out.splitlines()[-5:] == [
+        f"wrote {folder / 'sitemap.json'} (3 pages, 3 edges)",
+        "wrote pages.csv (3 pages)",
+        "wrote edges.jsonl (3 edges)",
+        "wrote site.gexf (3 pages, 3 edges)",
+        "wrote map.xml",
+    ]
+    assert (folder / "pages.csv").read_text().startswith("id,url,depth,")
+    assert len((folder / "edges.jsonl").read_text().splitlines()) == 3
+    assert "<gexf" in (folder / "site.gexf").read_text()
+    assert sorted(each.name for each in folder.iterdir()) == [
+        "edges.jsonl", "map.xml", "pages.csv", "site.gexf", "sitemap.json", "stderr.txt", "stdout.txt",
+    ]  # fmt: skip
+
+
+def test_what_an_output_leaves_out_is_a_notice(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """What the writer of an output has to say is said on stderr, by a crawl and by an export."""
+    made = site({"/": Reply(headers=(("Content-Type", "image/png"),), body=b"\x89PNG\r\n\x1a\n")})
+    note = "note: map.xml lists no page: none answered 200 with HTML that may be indexed\n"
+    ran = run_cli("-o", "map.xml", made.url())
+    again = run_cli("export", "sitemap.json", "-o", "map.xml", folder=ran.folder, out=None)
+
+    assert (ran.err, again.err, again.out) == (note, note, "wrote map.xml\n")
+
+
+def test_the_state_is_beside_the_first_file(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """A crawl of several outputs is gone on from beside the first of them that is a file."""
+    made = site({"/": page("/a", "/b", "/c")}, default=page())
+    words = ["-q", "-o", "-", "-o", "pages.csv", "-o", "map.json", "--format", "json"]
+    first = run_cli(*words, "--max-pages", "2", made.url(), out=None)
+    second = run_cli(*words, "--resume", folder=first.folder, out=None)
+
+    assert (len(json.loads(first.out)["pages"]), len(json.loads(second.out)["pages"])) == (2, 4)
+    assert json.loads((first.folder / "map.json").read_text()) == json.loads(second.out)
+    assert sorted(made.targets()) == ["/", "/a", "/b", "/c"]
+
+
+def test_export_writes_what_a_crawl_writes(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """The verb makes further outputs of a map, or of the state of a crawl that is not finished."""
+    made = site({"/": page("/a", "/b", "/c")}, default=page())
+    ran = run_cli("-o", "direct.csv", "--columns", "sf", "--max-pages", "2", made.url())
+    for source in ("sitemap.json", "sitemap.json.crawl"):
+        again = run_cli(
+            "export", source, "-o", "later.csv", "-o", "site.dot", "--columns", "sf", folder=ran.folder, out=None
+        )
+
+        assert again.out == "wrote later.csv (2 pages)\nwrote site.dot (2 pages, 3 edges)\n"
+        later = (ran.folder / "later.csv").read_text(encoding="utf-8-sig").splitlines()
+        direct = (ran.folder / "direct.csv").read_text(encoding="utf-8-sig").splitlines()
+        if source.endswith(".crawl"):
+            assert later == direct
+        assert [line.split(",")[0] for line in later] == [line.split(",")[0] for line in direct]
+
+
+def test_export_to_stdout_is_alone_there(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
+    """What goes to the next program has nothing else in it, whatever the encoding of the terminal."""
+    ran = run_cli(site({"/": page(title="Größe ☃")}).url())
+    again = run_cli(
+        *("export", "sitemap.json", "-o", "-", "--format", "jsonl"),
+        folder=ran.folder,
+        out=None,
+        env={"PYTHONIOENCODING": "latin-1"},
+    )
+    quiet = run_cli("export", "sitemap.json", "-q", "-o", "x.csv", folder=ran.folder, out=None)
+
+    assert json.loads(again.out)["title"] == "Größe ☃"
+    assert again.err == "wrote stdout (1 pages)\n"
+    assert (quiet.out, quiet.err) == ("", "")
 
 
 def test_seeds_from_stdin(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:

@@ -8,10 +8,12 @@ import json
 import pickle
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from crawlr.errors import OptionsError
+from crawlr.formats import Format
 from crawlr.options import Options, accepted
 from crawlr.scrub import scrub
 
@@ -72,8 +74,13 @@ READ = [
     ("follow", "all", ("all",)),
     ("nofollow", "ignore", "ignore"),
     ("edges", "all", "all"),
-    ("out", "-", "-"),
-    ("out", None, None),
+    ("out", "-", ("-",)),
+    ("out", "x.json", ("x.json",)),
+    ("out", Path("x.json"), ("x.json",)),
+    ("out", ["x.json", Path("y.csv"), "-"], ("x.json", "y.csv", "-")),
+    ("out", [], ()),
+    ("out", None, ()),
+    ("format", "json", "json"),
 ]
 
 
@@ -166,6 +173,11 @@ REFUSED = [
     ("out", "/no/such/folder/map.json", "folder that exists"),
     ("out", "/", "folder that exists"),
     ("out", "", "folder that exists"),
+    ("out", ["x.json", ""], "folder that exists"),
+    ("out", "x\0.json", "folder that exists"),
+    ("out", 1, "folder that exists"),
+    ("format", "xlsx", "json, jsonl, csv"),
+    ("columns", "excel", "native, sf or advertools"),
     ("stats", "/no/such/folder/x", "folder that exists"),
     ("stats", "-", "folder that exists"),
 ]
@@ -240,7 +252,16 @@ TOGETHER = [
     ({"resume": True, "out": "-"}, "--resume"),
     ({"resume": True, "out": None}, "--resume"),
     ({"insecure": True, "ca_bundle": "CERT"}, "--insecure and --ca-bundle"),
+    ({"resume": True, "out": ["-", "/dev/null"]}, "--resume"),
     ({"out": "x.json", "stats": "./x.json"}, "--stats"),
+    ({"out": ["y.csv", "x.json"], "stats": "./x.json"}, "--stats"),
+    ({"out": "x.json", "stats": "x.json.crawl"}, "--stats: .*where the state"),
+    ({"out": ["x.json", "./x.json.crawl"], "format": "json"}, "--out: .*where the state"),
+    ({"out": ["x.json", "./x.json"]}, "--out: './x.json' is given twice"),
+    ({"out": "x.cvs"}, "--out: 'x.cvs' has an ending that names no format"),
+    ({"format": "csv"}, "--format: where is csv to go.*--out"),
+    ({"columns": "sf"}, "--columns: sf is for tables; accepted with --out FILE.csv"),
+    ({"columns": "sf", "out": "x.xml"}, "--columns: sf is for tables"),
     ({"header": "Authorization: Bearer t", "auth": "a:b"}, "--auth and --header"),
     ({"header": "cookie: a=1", "cookie": "a=1"}, "--cookie and --header"),
 ]
@@ -255,6 +276,31 @@ def test_values_that_exclude_each_other_are_refused(values: dict[str, object], s
 
     with pytest.raises(OptionsError, match=says):
         Options.make(SEED, **values)
+
+
+STATES = [
+    ("x.json", "x.json.crawl"),
+    (["-", "y.csv", "x.json"], "y.csv.crawl"),
+    (["/dev/null", "x.json"], "x.json.crawl"),
+    ("-", ""),
+    (None, ""),
+]
+
+
+@pytest.mark.parametrize(("out", "expected"), STATES, ids=[str(out) for out, _ in STATES])
+def test_the_state_lies_beside_the_first_output_that_is_a_file(out: object, expected: str) -> None:
+    """Standard output and devices have no beside; without a file the state is temporary."""
+    assert Options.make(SEED, out=out).state == expected
+
+
+def test_outputs_have_the_formats_of_their_names_or_the_one_that_is_forced() -> None:
+    """What crawlr.outputs gets is what the three options say together."""
+    options = Options.make(SEED, out=["x.json", "y.csv", "edges.csv"], columns="sf")
+    forced = Options.make(SEED, out=["-", "y.txt"], format="edges.csv")
+
+    assert [each.format for each in options.outputs] == [Format.JSON, Format.CSV, Format.EDGES_CSV]
+    assert [each.format for each in forced.outputs] == [Format.EDGES_CSV] * 2
+    assert Options.make(SEED, format="json").outputs == Options.make(SEED).outputs
 
 
 def test_engine_that_is_not_installed_is_a_usage_error(monkeypatch) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from crawlr.formats import Written
 from crawlr.options import Options
 from crawlr.progress import Screen, open_screen
 from crawlr.records import Outcome, PageRecord, SkipReason, StopReason
@@ -40,7 +41,7 @@ def summary(**values: Any) -> Summary:
         "edges": 3118,
         "damaged": 0,
         "elapsed": 48.1,
-        "out": "sitemap.json",
+        "out": (Written(path="sitemap.json", pages=842, edges=3118),),
         "complete": True,
         "stop_reason": StopReason.FINISHED,
     }
@@ -224,7 +225,7 @@ def test_interruption_is_one_line_on_a_terminal_too(terminal: type[Terminal], cl
 def test_interruption_that_wrote_nothing_does_not_say_so(screen: Screen, notes: io.StringIO) -> None:
     """Without a file there are no flushed results, and the open line is ended."""
     screen.cancelling(1)
-    screen.finished(summary(stop_reason=StopReason.INTERRUPTED, signal=15, out=None))
+    screen.finished(summary(stop_reason=StopReason.INTERRUPTED, signal=15, out=()))
 
     assert notes.getvalue() == "cancelling: interrupting 1 fetches...\n"
 
@@ -453,7 +454,7 @@ def test_when_there_are_colours(env: dict[str, str], no_color: bool, expected: b
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdout", made.stream)
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    with open_screen(out="x", is_quiet=False, has_progress=True, has_colour=not no_color) as screen:
+    with open_screen(is_stdout_taken=False, is_quiet=False, has_progress=True, has_colour=not no_color) as screen:
         begin(screen)
         screen.page(record())
     made.rows()
@@ -470,7 +471,7 @@ def test_when_there_is_a_bar(is_quiet: bool, has_progress: bool, expected: bool,
     lines = io.StringIO()
     monkeypatch.setattr("sys.stdout", lines)
     monkeypatch.setattr("sys.stderr", made.stream)
-    with open_screen(out="x", is_quiet=is_quiet, has_progress=has_progress, has_colour=True) as screen:
+    with open_screen(is_stdout_taken=False, is_quiet=is_quiet, has_progress=has_progress, has_colour=True) as screen:
         begin(screen)
         screen.status(status(5))
     made.rows()
@@ -484,9 +485,9 @@ def test_lines_leave_stdout_to_the_sitemap(monkeypatch) -> None:
     lines, notes = io.StringIO(), io.StringIO()
     monkeypatch.setattr("sys.stdout", lines)
     monkeypatch.setattr("sys.stderr", notes)
-    with open_screen(out="-", is_quiet=False, has_progress=True, has_colour=True) as screen:
+    with open_screen(is_stdout_taken=True, is_quiet=False, has_progress=True, has_colour=True) as screen:
         begin(screen)
-        screen.finished(summary(out="-"))
+        screen.finished(summary(out=(Written(path="-", pages=842, edges=3118),)))
 
     assert lines.getvalue() == ""
     assert "wrote stdout (842 pages" in notes.getvalue()

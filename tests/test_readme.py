@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from crawlr import grammar
+from crawlr.formats import Format
 from crawlr.options import Options
 from crawlr.records import Outcome, SkipReason, UnvisitedReason
 from tests.running import GUARD, ROOT
@@ -74,6 +75,14 @@ def test_outcomes_and_reasons_are_all_named() -> None:
     assert {str(each) for each in (*Outcome, *SkipReason, *UnvisitedReason)} - words == set()
 
 
+def test_every_format_has_its_ending_in_the_table() -> None:
+    """What can be written is listed where a reader looks for it."""
+    table = README.partition("## Other outputs")[2].partition("\n## ")[0]
+    named = {ending.removeprefix(".") for ending in re.findall(r"`(\.?[a-z.]+)`", table)}
+
+    assert set(Format) - named == set()
+
+
 def test_every_dependency_is_justified() -> None:
     """Each package that is installed has a line that says what it replaces, and no other has."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -117,10 +126,12 @@ def example(site: Any) -> str:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """An environment in which `crawlr` is this program, without a delay between requests unless one is asked for."""
+    """An environment in which `crawlr` is this program, and crawls without a delay unless one is asked for."""
     program = folder / "bin" / "crawlr"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m crawlr --rps 0 "$@"\n')
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in export) ;; *) set -- --rps 0 "$@" ;; esac\nexec "{sys.executable}" -m crawlr "$@"\n'
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return os.environ | {
         "PATH": os.pathsep.join([str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]),

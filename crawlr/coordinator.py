@@ -146,7 +146,7 @@ class Coordinator:
             options, frontier=frontier, ledger=ledger, parse_pool=parse_pool, say_once=self._say_once, clock=clock
         )
         self._reserved = 0
-        self._typical = 256 * 1024
+        self._typical = 2 * 1024 * 1024
         self._most_in_flight = 2 * options.concurrency + 64 * max(1, parse_pool.procs)
         self._local_faults = 0
         self._withheld = 0

@@ -13,7 +13,7 @@ import pytest
 import responses
 
 import crawlr
-from crawlr.records import FetchFailure, Outcome, PageRecord
+from crawlr.records import FetchFailure, Outcome, PageRecord, TaskKind
 from tests.conftest import Command, Crawl
 from tests.fakeweb import FakeWeb, Page
 from tests.gates import Gate
@@ -170,6 +170,28 @@ def test_a_fault_of_this_machine_is_no_outcome_of_a_page(crawl: Crawl) -> None:
 
     assert (crawled.map.outcome("/a"), crawled.map.page("/a")["status"]) == ("ok", 200)
     assert fake.urls().count(f"{HOST}/a") == 2
+
+
+def test_many_faults_of_this_machine_at_one_moment_do_not_end_the_crawl(crawl: Crawl) -> None:
+    """Forty fetches find no descriptor at once: that is one shortage, not forty, and all pages are there in the end."""
+    size = 40
+    barrier = threading.Barrier(size)
+
+    class ShortOnce(FakeWeb):
+        def fetch(self, task):  # type: ignore[no-untyped-def]
+            answer = super().fetch(task)
+            if task.url == f"{HOST}/" or self.urls().count(task.url) > 1 or task.kind is not TaskKind.PAGE:
+                return answer
+            barrier.wait(10)
+            return FetchFailure(outcome=Outcome.REFUSED, error="[Errno 24] Too many open files", is_local=True)
+
+    fake = ShortOnce(
+        {f"{HOST}/": Page(links=tuple(f"/{n}" for n in range(size)))} | {f"{HOST}/{n}": Page() for n in range(size)}
+    )
+    crawled = crawl(f"{HOST}/", fetcher=fake, concurrency=size)
+
+    assert {row["outcome"] for row in crawled.map["pages"]} == {"ok"}
+    assert len(crawled.map["pages"]) == size + 1
 
 
 def test_a_failure_that_passes_is_retried(crawl: Crawl, site: MakeSite) -> None:

@@ -56,7 +56,7 @@ def since(before: Snapshot) -> list[str]:
         *(f"thread {thread.name}" for thread in now.threads - before.threads if thread.is_alive()),
         *(f"process {pid}: {_command(pid)}" for pid in now.children - before.children),
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
-        *(f"/dev/shm/{name}" for name in _abandoned(now.semaphores - before.semaphores)),
+        *(f"/dev/shm/{name}" for name in _still_abandoned(now.semaphores - before.semaphores, end)),
     ]
 
 
@@ -123,6 +123,15 @@ def _abandoned(semaphores: frozenset[str]) -> list[str]:
         with contextlib.suppress(OSError):
             if str(os.stat(f"/dev/shm/{name}").st_ino) not in mapped:
                 left.append(name)
+    return left
+
+
+def _still_abandoned(semaphores: frozenset[str], end: float) -> list[str]:
+    """Those of `_abandoned` that still are at `end`: another test run on this machine may be about to clear its own."""
+    left = _abandoned(semaphores)
+    while left and time.monotonic() < end:
+        threading.Event().wait(0.1)
+        left = _abandoned(frozenset(left))
     return left
 
 

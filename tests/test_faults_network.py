@@ -210,6 +210,18 @@ def test_a_link_to_a_metadata_address_is_never_connected_to(run_cli: Command, si
     assert {verdicts[f"{metadata}/link"], verdicts[f"{metadata}/redirected"]} == {"blocked_address"}
 
 
+def test_private_addresses_are_not_connected_to_when_that_is_asked_for(run_cli: Command, site: MakeSite) -> None:
+    """--block-private refuses loopback too, in every spelling, as a seed and for robots.txt: not one connection."""
+    ground = site({"/": page("/a")}, default=page())
+    port = ground.ports[""]
+    seeds = [f"http://{host}:{port}/" for host in ("127.0.0.1", "2130706433", "0x7f.1", "127.1", "localhost", "[::1]")]
+    ran = run_cli("--block-private", "--retries", "0", *seeds, rc=3)
+    verdicts = [row.get("reason") or row["outcome"] for row in [*ran.site_map["pages"], *ran.site_map["skipped"]]]
+
+    assert ground.hits == []
+    assert set(verdicts) == {"blocked_address"}
+
+
 def test_a_robots_file_that_redirects_to_a_metadata_address_is_not_followed(run_cli: Command, site: MakeSite) -> None:
     """robots.txt takes the same way through the same checks."""
     ground = site({"/robots.txt": redirect("http://169.254.169.254/robots.txt"), "/": page("/a")}, default=page())

@@ -1,0 +1,102 @@
+"""The XML sitemaps against the links: what only a sitemap names, what no sitemap names, and what it should not name.
+
+From: the lists of the view (second pass). To: the tab Sitemap. Main thread.
+
+Nothing marks a URL that a sitemap named, but its place tells it: such a URL has depth 0 and no parent, as a seed has.
+Of seeds themselves, and of what their redirects lead to, it can't be told; they are left out on both sides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from crawlr.records import PageRecord, SkippedRecord, UnvisitedRecord
+from crawlr.report.facts import Facts
+from crawlr.report.tables import Column, Kind, Row, Table, Urls, shown
+from crawlr.sinks.indexability import is_html, obstacles
+from crawlr.sinks.source import Source
+
+__all__ = ["Listed"]
+
+ROWS = 10_000
+
+
+class Listed:
+    """Compares the two, URL by URL. The first rows of each kind are kept."""
+
+    def __init__(self, source: Source, facts: Facts, urls: Urls, *, rows: int = ROWS) -> None:
+        options = source.head.get("options")
+        self.is_asked = bool(isinstance(options, dict) and options.get("sitemaps"))
+        """The crawl took URLs from sitemaps; else there is nothing to compare."""
+        self._source = source
+        self._facts = facts
+        self._urls = urls
+        self._most = rows
+        seeds = source.head.get("seeds")
+        self._seeds = frozenset(str(seed) for seed in seeds) if isinstance(seeds, Collection) else frozenset()
+        self._orphans: list[Row] = []
+        self._missing: list[Row] = []
+        self._unfit: list[Row] = []
+        self.listed = self.orphans = self.missing = self.unfit = 0
+        self.unfit_kinds: Counter[str] = Counter()
+
+    def see(self, page: PageRecord) -> None:
+        """Take a page in."""
+        if not self.is_asked:
+            return
+        if self._is_listed(page):
+            self._see_listed(page, ", ".join(obstacles(page)), shown(page.title))
+        elif page.depth > 0 and is_html(page) and not obstacles(page):
+            self.missing += 1
+            if len(self._missing) < self._most:
+                links = self._source.degrees.into[page.id]
+                self._missing.append((self._urls.of(page.id), page.depth, links, shown(page.title)))
+
+    def see_unasked(self) -> None:
+        """Take in what was not requested."""
+        if not self.is_asked:
+            return
+        for skipped in self._source.view.skipped():
+            if self._is_listed(skipped):
+                self._see_listed(skipped, skipped.reason.replace("_", " "), None)
+        for unvisited in self._source.view.unvisited():
+            if self._is_listed(unvisited):
+                self._see_listed(unvisited, None, None)
+
+    def _is_listed(self, record: PageRecord | SkippedRecord | UnvisitedRecord) -> bool:
+        return record.depth == 0 and record.parent is None and record.url not in self._seeds
+
+    def _see_listed(
+        self, record: PageRecord | SkippedRecord | UnvisitedRecord, why: str | None, title: str | None
+    ) -> None:
+        self.listed += 1
+        status = record.status if isinstance(record, PageRecord) else None
+        if why:
+            self.unfit += 1
+            self.unfit_kinds[why] += 1
+            if len(self._unfit) < self._most:
+                self._unfit.append((self._urls.of(record.id), why, status, title))
+        if not self._source.degrees.into[record.id] and not self._facts.redirects_into[record.id]:
+            self.orphans += 1
+            if len(self._orphans) < self._most:
+                self._orphans.append((self._urls.of(record.id), status, title))
+
+    def tables(self) -> tuple[Table, Table, Table]:
+        """(orphans, pages that are missing, what should not be listed)."""
+        url, status, title = Column("URL", Kind.URL), Column("Status", Kind.WHOLE), Column("Title", Kind.TEXT)
+        return (
+            Table(columns=(url, status, title), rows=self._orphans, total=self.orphans, sorted_by=-1),
+            Table(
+                columns=(url, Column("Depth", Kind.WHOLE), Column("Linked from", Kind.WHOLE), title),
+                rows=self._missing,
+                total=self.missing,
+                sorted_by=-1,
+            ),
+            Table(
+                columns=(url, Column("Why not", Kind.CHOICE), status, title),
+                rows=self._unfit,
+                total=self.unfit,
+                sorted_by=-1,
+            ),
+        )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crawlr.errors import OptionsError as OptionsError
     from crawlr.errors import StateError as StateError
     from crawlr.records import PageRecord as PageRecord
+    from crawlr.streaming import stream as stream
 
 _HOMES = {
     "crawl": "crawlr.api",
@@ -26,6 +27,7 @@ _HOMES = {
     "OptionsError": "crawlr.errors",
     "StateError": "crawlr.errors",
     "PageRecord": "crawlr.records",
+    "stream": "crawlr.streaming",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # names are strings
 

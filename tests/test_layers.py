@@ -26,7 +26,7 @@ LAYERS = [
     {"errands"},
     {"coordinator"},
     {"api", "export"},
-    {"demo", "grammar"},
+    {"demo", "grammar", "streaming"},
     {"cli"},
     {"__main__"},
 ]

@@ -74,7 +74,7 @@ class Beside:
 
     out: BinaryIO
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, number: int = 0) -> None:
         self.name = ""
         """Empty when it is written in place: a device or pipe."""
         if _is_special(place):
@@ -82,7 +82,7 @@ class Beside:
         else:
             folder, last = os.path.split(place)
             # always the same name, so that what a kill left behind is gone after the next try
-            self.name = os.path.join(folder, f".{last[:100]}.part")
+            self.name = os.path.join(folder, f".{last[:100]}.{f'{number}.' if number else ''}part")
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.name)
             handle = os.open(self.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -141,7 +141,7 @@ class _Together:
 
     def begin(self) -> Beside:
         """A further file in the folder of the path, compressed as its name says."""
-        self.begun.append(Beside(self._path))
+        self.begun.append(Beside(self._path, len(self.begun)))
         return self.begun[-1]
 
     def place(self, file: Beside, path: str) -> None:

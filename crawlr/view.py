@@ -109,6 +109,11 @@ class CrawlView:
         self.has_external = all_edges
         self._in_scope: bytes | None = None
 
+    @property
+    def journal(self) -> Journal:
+        """What lies beneath, for crawlr.lookup, which asks about single URLs."""
+        return self._journal
+
     def pages(self) -> Iterator[PageRecord]:
         """Every URL that has its final answer."""
         in_scope = self._scope_map()

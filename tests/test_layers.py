@@ -15,13 +15,13 @@ ROOT = Path(__file__).resolve().parents[1] / "crawlr"
 LAYERS = [
     # lowest first; a module imports only from layers below its own; a package is one room here
     {"errors", "records", "scrub", "failpoints", "content_coding", "option_values"},
-    {"formats"},
+    {"formats", "gate_rules"},
     {"options"},
     {"reporting", "known", "scope", "stopping"},
     {"frontier", "journal", "traps", "fetch", "parse"},
     {"ledger", "state", "stats", "view"},
-    {"limits", "progress", "ranking"},
-    {"sinks", "sitemap_file"},
+    {"limits", "progress", "ranking", "lookup", "diff"},
+    {"sinks", "sitemap_file", "why", "gates"},
     {"outputs"},
     {"errands"},
     {"coordinator"},

@@ -114,7 +114,7 @@ class Driver:
         return {number: each[0] for number, each in self.outcomes.items()}
 
     def wait_until_up(self) -> None:
-        self.until(lambda: all(slot.current is not None for slot in self.pool._slots))
+        self.until(lambda: all(slot.current is not None for slot in self.pool._slots if slot.is_open))
 
     def processes(self) -> list[ParseProcess]:
         return [slot.current for slot in self.pool._slots if slot.current is not None]
@@ -553,6 +553,154 @@ def test_batch_is_bounded(sizes: list[int], coding: str | None, share: int, take
 
     assert len(take(waiting, share=share)) == taken
     assert [body.id for body in waiting] == list(range(taken, len(sizes)))
+
+
+# another number of processes
+
+
+def test_grown_pool_has_all_its_processes_at_work(
+    driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
+) -> None:
+    """Slots that are opened get bodies as soon as their processes are up, while the old one is at its own."""
+    crew = driver()
+    crew.wait_until_up()
+    body, let_go = door()
+    [standing] = crew.submit(body)
+    crew.pool.resize(3)
+    crew.wait_until_up()
+    ids = crew.submit(*["ok"] * 40)
+    crew.until(lambda: len(crew.outcomes) == 40)
+    let_go()
+
+    assert crew.finish() == dict.fromkeys([standing, *ids], "ok")
+    assert (crew.pool.procs, len(set(crew.pids()))) == (3, 3)
+    assert all(seconds > 0 for seconds in crew.pool.busy)
+
+
+def test_shrunk_pool_finishes_what_its_processes_have(
+    driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
+) -> None:
+    """A closed slot does both of its calls to the end, gets no third one, and then its process is gone."""
+    crew = driver(procs=3)
+    crew.wait_until_up()
+    doors = [door() for _ in range(3)]
+    crew.submit(*[body for body, _ in doors])
+    crew.submit(*["ok"] * 90)
+    assert [len(process.calls) for process in crew.processes()] == [2, 2, 2]
+    gone = psutil.Process(crew.pids()[0]), psutil.Process(crew.pids()[1])
+    crew.pool.resize(1)
+    left = crew.pids()
+    crew.submit(*["ok"] * 90)
+    for _, let_go in doors:
+        let_go()
+
+    assert set(crew.finish().values()) == {"ok"}
+    assert (crew.pool.procs, crew.pids()) == (1, left)
+    assert not psutil.wait_procs(gone, timeout=LIMIT)[1]
+    assert max(m.call for m in crew.messages if isinstance(m, CallDone) and m.process not in crew.processes()) == 2
+
+
+def test_page_that_kills_a_process_which_goes_is_blamed_alone(
+    driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
+) -> None:
+    """A crash in a closed slot is told like any other: the guilty page, and nobody else; the slot stays closed."""
+    crew = driver(procs=2)
+    crew.wait_until_up()
+    doors = [door(), door()]
+    first = crew.submit(*[body for body, _ in doors])
+    second = crew.submit(*["ok", "ok", "segfault", "ok"] * 2)
+    crew.pool.resize(1)
+    for _, let_go in doors:
+        let_go()
+
+    outcomes = crew.finish()
+    assert [number for number, outcome in outcomes.items() if outcome != "ok"] == [second[2], second[6]]
+    assert set(outcomes) == {*first, *second}
+    assert (crew.pool.procs, len(crew.pids())) == (1, 1)
+
+
+def test_slot_without_a_process_closes_first(driver: Callable[..., Driver]) -> None:
+    """Who works stays: of a process that is up and one that is on its way, the latter is given up."""
+    crew = driver()
+    crew.wait_until_up()
+    before = crew.pids()
+    crew.pool.resize(4)
+    crew.pool.resize(1)
+    crew.submit(*["ok"] * 4)
+
+    assert set(crew.finish().values()) == {"ok"}
+    assert crew.pids() == before
+
+
+def test_slot_that_can_start_no_process_is_closed(driver: Callable[..., Driver]) -> None:
+    """Closing ends the tries: nothing is due any more, and the failures of that slot are forgotten."""
+    crew = driver()
+    crew.wait_until_up()
+    crew.pool._work = poison.work(fault="raise")
+    crew.pool.resize(2)
+    crew.until(lambda: crew.pool._slots[1].retry_at is not None)
+    crew.pool.resize(1)
+    crew.submit("ok")
+
+    assert crew.finish() == {1: "ok"}
+    assert crew.pool.due() is None
+    assert crew.pool._slots[1].failed_starts == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_mix_of_trouble_while_the_number_changes(driver: Callable[..., Driver], tmp_path: Path, seed: int) -> None:
+    """Whatever dies while slots open and close: every body has its own outcome, once, and no process is left over."""
+    kinds = {"ok": "ok", "die SIGKILL": CRASH, "die-sending 500": CRASH, "lie": CRASH, "spin": TIMEOUT}
+    kinds[f"die-once {tmp_path / 'mark'}"] = "ok"
+    chance = random.Random(seed)
+    crew = driver(procs=2, work=poison.work(page_seconds=0.2))
+    expected = {}
+    for _ in range(12):
+        bodies = chance.choices(list(kinds), weights=[20, 1, 1, 1, 1, 1], k=8)
+        expected |= {number: kinds[body] for number, body in zip(crew.submit(*bodies), bodies, strict=True)}
+        crew.pool.resize(chance.randint(1, 4))
+        for _ in range(chance.randint(0, 6)):
+            crew.turn(0.2)
+
+    assert crew.finish(60.0) == expected
+    crew.wait_until_up()
+    assert crew.pool.procs == len(crew.pids())
+    crew.until(lambda: sum(len(list(slot.processes())) for slot in crew.pool._slots) == crew.pool.procs)
+
+
+def test_slot_seconds_follow_the_number() -> None:
+    """A second of three slots is three; a slot that is closed is counted no more, one that opens is from then on."""
+    now = [100.0]
+    pool = ParsePool(procs=3, settings=SETTINGS, deliver=lambda _: None, work=poison.work(), clock=lambda: now[0])
+    assert pool.slot_seconds == 0
+    pool.start()
+    try:
+        for procs, seconds in ((1, 2.0), (1, 10.0), (4, 0.5), (2, 1.0)):
+            now[0] += seconds
+            pool.resize(procs)
+    finally:
+        pool.close(kill=True)
+    now[0] += 1.0
+
+    assert pytest.approx(3 * 2.0 + 1 * 10.0 + 1 * 0.5 + 4 * 1.0 + 2 * 1.0) == pool.slot_seconds
+
+
+def test_call_that_is_under_way_counts_as_work(
+    driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
+) -> None:
+    """A page that takes long keeps its slot busy before it is done, and also when it ends its process."""
+    crew = driver()
+    crew.wait_until_up()
+    body, let_go = door()
+    crew.submit(body)
+    crew.turn(0.1)
+
+    assert crew.pool.busy[0] >= 0.1
+    os.kill(crew.pids()[0], signal.SIGKILL)
+    crew.until(lambda: crew.pool.in_flight == 0)
+    assert crew.pool.busy[0] >= 0.1
+    let_go()
+    crew.finish()
 
 
 # the end

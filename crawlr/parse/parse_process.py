@@ -101,6 +101,7 @@ class ParseProcess:
         self.deadline: float | None = (
             None  # when the pool looks whether it still moves; None: nothing is expected of it
         )
+        self.began = 0.0  # when the first of `calls` did, if there is one
         self.seen: child.Mark | None = None  # where it was when the pool looked last
         self.pages_sent = 0
         self.pages_done = 0

@@ -4,8 +4,9 @@ From: coordinator (bodies), keeper and executors (messages through the coordinat
 one outcome for each body). Main thread; it never blocks. Processes are started, watched and cleared away in keeper's
 thread.
 
-The theory. A slot is a place for one parse process; when the process dies, or grows, another takes the place. A process
-is two calls deep, so that it need not wait for us. A process that dies leaves a mark that says on which page it was:
+The theory. A slot is a place for one parse process; when the process dies, or grows, another takes the place. Slots
+are opened and closed by `resize`; what a closed one has under way is finished. A process is two calls deep, so that it
+need not wait for us. A process that dies leaves a mark that says on which page it was:
 that page is under suspicion, all others of its calls are innocent and wait again. A suspect is parsed once more, alone,
 in a process that has not parsed anything yet. A page that kills that one too is guilty, and recorded so. Before a
 process gets anything to do it has parsed a sample; processes that can't do even this are the machine's fault, and stop
@@ -81,6 +82,8 @@ class ParseFailed:
 @dataclass(slots=True)
 class _Slot:
     index: int
+    is_open: bool = True
+    """A closed one has processes in `leaving` only. It keeps its seconds and may be opened again."""
     current: ParseProcess | None = None
     """Gets calls."""
     coming: ParseProcess | None = None
@@ -97,6 +100,11 @@ class _Slot:
         if self.coming is not None:
             yield self.coming
         yield from self.leaving
+
+    def worth(self) -> tuple[bool, bool, int]:
+        """Which of two slots is the greater loss: one that works before one that comes up; then the one whose links
+        cross as numbers, because it has parsed much."""
+        return self.current is not None, self.coming is not None, self.current.pages_done if self.current else 0
 
 
 class ParsePool:
@@ -122,12 +130,14 @@ class ParsePool:
         # Filled by _lose and _call_done, emptied by flush; with each whether it has ended a process already.
         self._suspects: collections.deque[tuple[RawBody, bool]] = collections.deque()
         self._in_flight = 0
+        self._slot_seconds = 0.0  # up to _counted_at
+        self._counted_at: float | None = None
         self._call_limit = work.page_seconds * child.LATE + GRACE
         self._worn_bytes = min(WORN_BYTES, work.memory // 2)
 
     @property
     def procs(self) -> int:
-        return len(self._slots)
+        return sum(slot.is_open for slot in self._slots)
 
     @property
     def waiting(self) -> int:
@@ -141,8 +151,16 @@ class ParsePool:
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """Seconds of work, a slot."""
-        return tuple(slot.busy for slot in self._slots)
+        """Seconds of work up to now, a slot; also of slots that are closed."""
+        now = self._clock()
+        return tuple(slot.busy + sum(now - p.began for p in slot.processes() if p.calls) for slot in self._slots)
+
+    @property
+    def slot_seconds(self) -> float:
+        """Seconds since the start, times the slots that were open: what could have been work."""
+        if self._counted_at is None:
+            return 0.0
+        return self._slot_seconds + self.procs * (self._clock() - self._counted_at)
 
     def start(self) -> None:
         """Have the processes started; returns at once. MachineError when not even that can be ordered."""
@@ -152,7 +170,22 @@ class ParsePool:
             self._keeper = Keeper(place=place, deliver=self._deliver)
         except (OSError, RuntimeError) as error:  # no descriptors; no thread
             raise MachineError(f"parser processes cannot run: {error}") from error
-        for slot in self._slots:
+        self._counted_at = self._clock()
+        for slot in self._open_slots():
+            self._launch(slot)
+
+    def resize(self, procs: int) -> None:
+        """Have so many processes from now on; returns at once. Those that go finish the calls that they have."""
+        assert procs > 0
+        self._slot_seconds, self._counted_at = self.slot_seconds, self._clock()
+        while self.procs > procs:
+            self._close_slot(min(self._open_slots(), key=_Slot.worth))
+        while self.procs < procs:
+            slot = next((slot for slot in self._slots if not slot.is_open), None)
+            if slot is None:
+                slot = _Slot(len(self._slots))
+                self._slots.append(slot)
+            slot.is_open = True
             self._launch(slot)
 
     def submit(self, body: RawBody) -> None:
@@ -220,6 +253,17 @@ class ParsePool:
             self._keeper = None
 
     # processes
+
+    def _open_slots(self) -> list[_Slot]:
+        return [slot for slot in self._slots if slot.is_open]
+
+    def _close_slot(self, slot: _Slot) -> None:
+        slot.is_open, slot.retry_at, slot.failed_starts = False, None, 0
+        if slot.coming is not None:
+            self._discard(slot.coming)
+        if slot.current is not None:
+            self._retire(slot, slot.current)
+        slot.coming = slot.current = None
 
     def _launch(self, slot: _Slot) -> None:
         assert self._keeper is not None
@@ -320,6 +364,7 @@ class ParsePool:
             return False  # its end is about to be told
         self._in_flight += len(pages)
         if len(process.calls) == 1:
+            process.began = self._clock()
             process.seen, process.deadline = None, self._clock() + self._call_limit
         return True
 
@@ -332,7 +377,9 @@ class ParsePool:
                 if not self._hand_over(process, (page,), is_alone=True, is_last_try=is_last_try):
                     self._suspects.appendleft((page, is_last_try))
         if self._suspects and not any(slot.coming is not None or slot.retry_at is not None for slot in self._slots):
-            self._launch(min(self._slots, key=lambda slot: len(slot.current.calls) if slot.current is not None else 0))
+            self._launch(
+                min(self._open_slots(), key=lambda slot: len(slot.current.calls) if slot.current is not None else 0)
+            )
 
     def _call_done(
         self, process: ParseProcess, number: int, future: Future[tuple[float, child.Answer]]
@@ -348,7 +395,8 @@ class ParsePool:
         seconds, (table_was_reset, new_links, rows, rss) = future.result()
         assert len(rows) == len(call.pages), "one row a body"
         process.calls.popleft()
-        process.seen, process.deadline = None, self._clock() + self._call_limit if process.calls else None
+        process.began = self._clock()
+        process.seen, process.deadline = None, process.began + self._call_limit if process.calls else None
         process.pages_done += len(rows)
         slot.busy += seconds
         self._in_flight -= len(rows)
@@ -393,6 +441,7 @@ class ParsePool:
         else:
             accused = list(call.pages)  # it died over the batch as such: while reading it or writing the result
         self._in_flight -= len(accused) + len(others)
+        slot.busy += self._clock() - process.began
         process.calls.clear()
         self._waiting.extendleft(reversed(others))
         self._discard(process)

@@ -440,3 +440,20 @@ def test_what_is_written_is_read_again(query: str, name: str) -> None:
     body = parts[0].encode() + b"".join(bytes.fromhex(part[:2]) + part[2:].encode() for part in parts[1:])
 
     assert decode(body, name) == query
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("latin-1", "windows-1252"), ("ISO8859_2", "iso-8859-2"), ("nonsense", "windows-1252")]
+)
+def test_label_that_only_others_know_is_a_hint(label: str, name: str) -> None:
+    """No declaration by the standard, but a better guess than none when the page is no UTF-8."""
+    page = f"<meta charset={label}>".encode() + b"<p>sample_\xf1 \xe1 \xf6"
+
+    assert sniff(page, None) == (name, "guess")
+
+
+def test_utf_8_goes_before_a_hint() -> None:
+    """What can be read as UTF-8 is UTF-8, whatever an unknown label meant."""
+    page = "<meta charset=latin-1><p>ñ".encode()
+
+    assert sniff(page, None) == ("utf-8", "guess")

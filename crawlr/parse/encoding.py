@@ -221,5 +221,23 @@ def _guess(body: bytes) -> str:
     try:
         codecs.utf_8_decode(body, "strict", False)  # the last character may be cut
     except UnicodeDecodeError:
-        return guess(body)
+        return _meant(body) or guess(body)
     return "iso-2022-jp" if b"\x1b$B" in body or b"\x1b$@" in body else "utf-8"
+
+
+_ANY_CHARSET = re.compile(rb"(?:charset|encoding)[\t\n\f\r ]*=[\t\n\f\r ]*[\"']?([a-z0-9_.:-]{2,40})", re.IGNORECASE)
+
+
+def _meant(body: bytes) -> str | None:
+    """The encoding that a label in the head means which no standard knows (`latin-1`, `cp1252 `), None when there is
+    none.
+
+    Browsers ignore such a label; where they would fall back to a default it is the better guess.
+    """
+    found = _ANY_CHARSET.search(body, 0, _PRESCAN)
+    if found is None:
+        return None
+    try:
+        return name_of(codecs.lookup(found[1].decode("ascii")).name.replace("iso8859", "iso-8859"))
+    except LookupError:
+        return None

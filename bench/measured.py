@@ -135,6 +135,7 @@ def load_of(stats: dict[str, Any]) -> Load:
         procs=parse["slots"],
         concurrency=fetch["slots"],
         parse_busy=parse["busy_s"],
+        parse_slots=parse["slot_s"],
         rate="",
     )
 

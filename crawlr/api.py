@@ -7,7 +7,6 @@ From: cli (run) and users (crawl). To: the result. The calling thread becomes th
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import re
 import threading
@@ -19,7 +18,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from crawlr import __version__, limits, outputs, stopping
+from crawlr import __version__, limits, machine, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CallbackError, CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
@@ -38,13 +37,12 @@ from crawlr.scope import Scope, origin_of
 from crawlr.sinks import files, stats_json
 from crawlr.state import OpenState, open_state
 from crawlr.stats import Counts
+from crawlr.tuning import Tuner, first_number
 from crawlr.view import CrawlView, Totals
 
 __all__ = ["CrawlResult", "crawl", "run"]
 
 logger = logging.getLogger(__name__)
-PARSER_BYTES = 200 * 1024 * 1024
-"""What a parser process is reckoned to need when their number is chosen."""
 
 
 class CrawlResult:
@@ -260,6 +258,7 @@ class _Crawl:
                     mailbox=mailbox,
                     reporter=self._reporter,
                     counts=self._counts,
+                    tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
                     on_page=on_page,
                     canonicalise=canonicalise,
                     is_stopped=None if stop is None else stop.is_set,
@@ -412,14 +411,10 @@ def _now() -> str:
 
 
 def _parse_procs(options: Options) -> int:
-    """--parse-procs, or what the cores and the memory there are suggest."""
+    """--parse-procs, or what to begin with."""
     if options.parse_procs is not None:
         return options.parse_procs
-    import psutil
-
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    roomy = psutil.virtual_memory().available // PARSER_BYTES
-    return max(1, min(usable, int(roomy)))
+    return first_number(cores=machine.cores(), memory=machine.memory())
 
 
 def _worker_settings(options: Options) -> WorkerSettings:

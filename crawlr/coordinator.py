@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import responses
 
-from crawlr import failpoints, limits
+from crawlr import failpoints, limits, machine
 from crawlr.errands import Errands
 from crawlr.errors import MachineError
 from crawlr.fetch import redirects, retry
@@ -50,6 +50,7 @@ from crawlr.reporting import Reporter, Status
 from crawlr.scope import host_key, origin_of
 from crawlr.stats import Counts, Period, Stages, Timeline, Wait
 from crawlr.traps import Traps
+from crawlr.tuning import Tuner
 
 __all__ = ["Coordinator", "Ending"]
 
@@ -118,6 +119,7 @@ class Coordinator:
         mailbox: queue.SimpleQueue[object],
         reporter: Reporter,
         counts: Counts,
+        tuner: Tuner | None = None,
         on_page: Callable[[PageRecord], object] | None = None,
         canonicalise: Callable[[str], str | None] | None = None,
         is_stopped: Callable[[], bool] | None = None,
@@ -131,6 +133,7 @@ class Coordinator:
         self._parse = parse_pool
         self._mailbox = mailbox
         self._reporter = reporter
+        self._tuner = tuner
         self._on_page = on_page
         self._canonicalise = canonicalise
         self._is_stopped = is_stopped
@@ -147,7 +150,8 @@ class Coordinator:
         )
         self._reserved = 0
         self._typical = 2 * 1024 * 1024
-        self._most_in_flight = 2 * options.concurrency + 64 * max(1, parse_pool.procs)
+        self._most_in_flight = self._most_at_once()
+        self._slots_before = parse_pool.slot_seconds
         self._local_faults = 0
         self._withheld = 0
         self._said: set[str] = set()
@@ -341,6 +345,16 @@ class Coordinator:
             )
         )
         self._last_row, self._last_counts = now, (pages, size, errors)
+        if self._tuner is not None:
+            self._tune(self._tuner, period)
+
+    def _tune(self, tuner: Tuner, period: limits.Load) -> None:
+        """Change the number of parser processes when the period shows that another is better."""
+        change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
+        if change is not None:
+            logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)
+            self._parse.resize(change.procs)
+            self._most_in_flight = self._most_at_once()
 
     def load(self) -> limits.Load:
         """How busy the stages have been so far."""
@@ -360,6 +374,7 @@ class Coordinator:
             procs=self._parse.procs,
             concurrency=options.concurrency,
             parse_busy=sum(self._parse.busy),
+            parse_slots=self._parse.slot_seconds - self._slots_before,
             rate=rate,
         )
 
@@ -370,6 +385,10 @@ class Coordinator:
             self._reporter.notice(text)
 
     # ------------------------------------------------------------------ requesting
+
+    def _most_at_once(self) -> int:
+        """So many URLs may be between frontier and ledger."""
+        return 2 * self._options.concurrency + 64 * self._parse.procs
 
     def _can_take(self) -> bool:
         if self._frontier.in_flight >= self._most_in_flight:

@@ -20,19 +20,22 @@ _FULL = 0.85
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One period of a crawl. `parse_busy`: seconds over all processes, hand-off included."""
+    """One period of a crawl. Seconds of parsing are summed over all processes, hand-off included."""
 
     stages: Stages
     elapsed: float
     procs: int
+    """Parser processes at its end."""
     concurrency: int
     parse_busy: float
+    parse_slots: float
+    """Seconds that there were parser processes: their number may have changed."""
     rate: str
     """How the host's rate came to be, for a person: "--rps 5" or "Crawl-delay 2s"."""
 
     @property
     def parse_share(self) -> float:
-        return self.parse_busy / (self.procs * self.elapsed) if self.elapsed > 0 else 0.0
+        return max(0.0, self.parse_busy / self.parse_slots) if self.parse_slots > 0 else 0.0
 
     @property
     def fetch_share(self) -> float:
@@ -53,6 +56,7 @@ def since(now: Load, before: Load) -> Load:
             fetch_first_byte=a.fetch_first_byte - b.fetch_first_byte,
             fetch_body=a.fetch_body - b.fetch_body,
             waits={wait: a.waits[wait] - b.waits[wait] for wait in Wait},
+            parsed=a.parsed - b.parsed,
             requests=a.requests - b.requests,
             rate_hosts=a.rate_hosts,
         ),
@@ -60,6 +64,7 @@ def since(now: Load, before: Load) -> Load:
         procs=now.procs,
         concurrency=now.concurrency,
         parse_busy=now.parse_busy - before.parse_busy,
+        parse_slots=now.parse_slots - before.parse_slots,
         rate=now.rate,
     )
 
@@ -72,13 +77,13 @@ def predict(load: Load, procs: int) -> float:
     gets a core of its own is taken for granted; `bench.stages` shows how far such predictions were off.
     """
     pages = load.stages.parsed
-    if not pages or load.elapsed <= 0 or load.parse_busy <= 0:
+    if not pages or load.elapsed <= 0 or load.parse_busy <= 0 or load.parse_slots <= 0:
         return 1.0
     awake = max(1e-9, load.elapsed - load.stages.idle)
-    parsing = load.parse_busy / load.procs
+    parsing = load.parse_share * load.elapsed
     others = max(load.stages.fetch_busy / load.concurrency, awake, load.stages.waits[Wait.HOST])
     now = max(parsing, others)
-    return now / max(parsing * load.procs / procs, others)
+    return now / max(load.parse_busy / procs, others)
 
 
 def limiter_word(load: Load) -> str:

@@ -14,14 +14,14 @@ ROOT = Path(__file__).resolve().parents[1] / "crawlr"
 
 LAYERS = [
     # lowest first; a module imports only from layers below its own; a package is one room here
-    {"errors", "records", "scrub", "failpoints", "content_coding", "option_values"},
+    {"errors", "records", "scrub", "failpoints", "content_coding", "option_values", "machine"},
     {"formats", "gate_rules"},
     {"options"},
     {"reporting", "known", "scope", "stopping"},
     {"frontier", "journal", "traps", "fetch", "parse"},
     {"ledger", "state", "stats", "view"},
     {"limits", "progress", "ranking", "lookup", "diff"},
-    {"sinks", "sitemap_file", "why", "gates"},
+    {"sinks", "sitemap_file", "tuning", "why", "gates"},
     {"outputs"},
     {"errands"},
     {"coordinator"},

@@ -57,6 +57,7 @@ def document(
         },
         "parse": {
             "slots": load.procs,
+            "slot_s": load.parse_slots,
             "busy_s": load.parse_busy,
             "busy_share": load.parse_share,
             "decode_s": stages.parse_decode,

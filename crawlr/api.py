@@ -22,7 +22,7 @@ from crawlr import __version__, limits, machine, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CallbackError, CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
-from crawlr.formats import Columns
+from crawlr.formats import Columns, wants_texts
 from crawlr.frontier import Frontier
 from crawlr.journal import Journal
 from crawlr.known import KnownUrls
@@ -427,6 +427,7 @@ def _worker_settings(options: Options) -> WorkerSettings:
         max_body=options.max_body,
         parse_timeout=options.parse_timeout,
         parse_memory=options.parse_memory,
+        texts=wants_texts(options.outputs, Columns(options.columns)),
     )
 
 

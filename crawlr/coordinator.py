@@ -17,8 +17,9 @@ import logging
 import queue
 import random
 import time
+import zlib
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from http.client import responses
 
@@ -632,7 +633,7 @@ class Coordinator:
         stages.parsed += 1
         outcome, error = self._worst(page, result)
         ids = table.ids
-        kinds = result.flags
+        kinds, texts = result.flags, result.texts
         targets = [ids[i] for i in memoryview(result.targets).cast("I")]
         if self._canonicalise is not None or number in targets:
             # two spellings may be one page now, and a link to itself is none
@@ -640,6 +641,8 @@ class Coordinator:
             for target, kind in zip(targets, kinds, strict=True):
                 if target not in (-1, number):
                     kept[target] = kept.get(target, kind) | (kind & 1)
+            if texts:
+                texts = _texts_of(kept, targets, texts)
             targets, kinds = list(kept), bytes(kept.values())
         robots = self._robots_of(page, result.robots)
         canonical = result.canonical
@@ -664,6 +667,7 @@ class Coordinator:
                 attempts=asked.attempt,
                 targets=array("I", targets).tobytes(),
                 kinds=kinds,
+                texts=texts,
                 body_hash=result.body_hash,
                 last_modified=page.last_modified,
             )
@@ -704,6 +708,13 @@ class Coordinator:
         assert page is not None
         fault = page.fault if page.fault is not None else failed.outcome
         self._finish(failed.id, asked, outcome=fault, error=page.error if page.fault is not None else failed.error)
+
+
+def _texts_of(kept: Collection[int], targets: list[int], packed: bytes) -> bytes:
+    """The texts of the targets that are kept, each that of its first place."""
+    lines = zlib.decompress(packed).decode().split("\n")
+    first = dict(zip(reversed(targets), reversed(lines), strict=True))
+    return zlib.compress("\n".join([first[target] for target in kept]).encode(), 1) if kept else b""
 
 
 def _status_in_words(status: int) -> str:

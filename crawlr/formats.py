@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from crawlr.errors import OptionsError
 
-__all__ = ["Columns", "Format", "Output", "Written", "check_columns", "outputs_of"]
+__all__ = ["Columns", "Format", "Output", "Written", "check_columns", "outputs_of", "wants_texts"]
 
 
 class Format(StrEnum):
@@ -99,6 +99,12 @@ def outputs_of(paths: Sequence[str], *, format: str | None = None) -> tuple[Outp
         seen.add(place)
         _check(output)
     return found
+
+
+def wants_texts(outputs: Sequence[Output], columns: Columns) -> bool:
+    """Whether an output has a place for the texts of links."""
+    tables = set(_TABLES.values()) | (set(_TABLES) if columns is Columns.ADVERTOOLS else set())
+    return any(each.format in tables for each in outputs)
 
 
 def check_columns(outputs: Sequence[Output], columns: Columns) -> None:

@@ -25,7 +25,7 @@ from crawlr.errors import MachineError, StateError
 __all__ = ["DamagedStateError", "Journal", "PageRow", "UrlRow"]
 
 APPLICATION_ID = 0x63726C72  # "crlr"
-VERSION = 1
+VERSION = 2
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- key: the identity, NULL when it is the url itself; flags: crawlr.known.Flag; parent NULL: a seed or sitemap URL
@@ -36,6 +36,8 @@ CREATE TABLE pages (id INTEGER PRIMARY KEY, status INTEGER, outcome TEXT NOT NUL
                     millis INTEGER NOT NULL, bytes INTEGER NOT NULL, content_type TEXT, encoding TEXT, title TEXT,
                     canonical TEXT, robots TEXT NOT NULL, redirect_to INTEGER, redirect_url TEXT,
                     attempts INTEGER NOT NULL, targets BLOB, kinds BLOB, body_hash INTEGER, last_modified TEXT);
+-- texts: that of the first link to each target, a line each, by zlib; rows are there when an output wants them
+CREATE TABLE texts (id INTEGER PRIMARY KEY, texts BLOB NOT NULL);
 CREATE TABLE skipped (id INTEGER PRIMARY KEY, reason TEXT NOT NULL, error TEXT);
 -- how often a URL that waits for a retry has been asked already
 CREATE TABLE tries (id INTEGER PRIMARY KEY, attempts INTEGER NOT NULL);
@@ -159,6 +161,7 @@ class Journal:
         urls: Sequence[UrlRow] = (),
         moved: Sequence[tuple[int, int | None, int, int, int, int]] = (),
         pages: Sequence[PageRow] = (),
+        texts: Sequence[tuple[int, bytes]] = (),
         corrected: Sequence[tuple[str, str | None, int | None, int]] = (),
         skipped: Sequence[tuple[int, str, str | None]] = (),
         sitemaps: Sequence[tuple[str, int, int, str | None]] = (),
@@ -174,6 +177,8 @@ class Journal:
                 db.executemany("UPDATE urls SET depth=?, parent=?, root=?, hops=?, flags=? WHERE id=?", moved)
             if pages:
                 db.executemany("INSERT INTO pages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", pages)
+            if texts:
+                db.executemany("INSERT INTO texts VALUES (?,?)", texts)
             if corrected:
                 db.executemany("UPDATE pages SET outcome=?, error=?, redirect_to=? WHERE id=?", corrected)
             if skipped:

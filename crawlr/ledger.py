@@ -55,6 +55,8 @@ class Finished:
     attempts: int = 1
     targets: bytes = b""
     kinds: bytes = b""
+    texts: bytes = b""
+    """As parse.results.PageResult has them; empty: not asked for."""
     body_hash: int | None = None
     """64 bits without a sign; SQLite's integers have one, so the journal has its two's complement."""
     last_modified: str | None = None
@@ -437,6 +439,7 @@ class Ledger:
                 for i in self._moved
             ],
             pages=[finished.row() for finished in self._finished],
+            texts=[(finished.id, finished.texts) for finished in self._finished if finished.texts],
             corrected=[(*change, number) for number, change in self._corrected.items()],
             skipped=self._skipped,
             sitemaps=self._sitemaps,

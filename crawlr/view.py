@@ -35,6 +35,10 @@ _PAGES = (
     " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts"
     " FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
 )
+_LINKS = (
+    "SELECT p.id, p.targets, p.kinds, t.texts FROM pages p LEFT JOIN texts t ON t.id = p.id"
+    " WHERE p.targets IS NOT NULL ORDER BY p.id"
+)
 _BOUNDS = {
     StopReason.PAGE_BUDGET: UnvisitedReason.PAGE_BUDGET,
     StopReason.TIME_BUDGET: UnvisitedReason.TIME_BUDGET,
@@ -177,7 +181,7 @@ class CrawlView:
     def links(self) -> Iterator[PageLinks]:
         """As `edges`, with the kind of each link and, when the crawl kept them, the texts."""
         in_scope = self._scope_map()
-        for source, blob, kinds, packed in self._journal.query(self._links_query()):
+        for source, blob, kinds, packed in self._journal.query(_LINKS):
             targets = array("I", blob)
             texts = None if packed is None else zlib.decompress(packed).decode().split("\n")
             kept = bytes(map(in_scope.__getitem__, targets))
@@ -241,15 +245,6 @@ class CrawlView:
             flags = self._journal.query("SELECT flags & ? FROM urls ORDER BY id", (Flag.IN_SCOPE,))
             self._in_scope = bytes(row[0] for row in flags)
         return self._in_scope
-
-    def _links_query(self) -> str:
-        """Texts are in a table of their own, which older states do not have."""
-        has_texts = list(self._journal.query("SELECT 1 FROM sqlite_master WHERE type='table' AND name='texts'"))
-        texts, join = ("t.texts", " LEFT JOIN texts t ON t.id = p.id") if has_texts else ("NULL", "")
-        return (
-            f"SELECT p.id, p.targets, p.kinds, {texts} FROM pages p{join}"  # noqa: S608  # constants
-            " WHERE p.targets IS NOT NULL ORDER BY p.id"
-        )
 
     def _without_page(self) -> Iterator[tuple[int, str, int, int | None, int, str | None, str | None]]:
         yield from self._journal.query(

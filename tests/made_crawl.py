@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from array import array
 from collections.abc import Iterator
@@ -137,13 +136,12 @@ def made_journal(
         urls=[(number, url, None, depth, parent, 0, 0, flags) for number, url, depth, parent, flags in [*URLS, *more]],
         pages=[*PAGES, *(row for _, row in extra or ())],  # type: ignore[list-item]  # rows are made by hand here
         skipped=SKIPPED,
+        texts=[
+            (source, zlib.compress("\n".join(text for _, _, text in links).encode()))
+            for source, links in LINKS.items()
+            if with_texts
+        ],
     )
-    if with_texts:
-        db: sqlite3.Connection = journal._db
-        db.execute("CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, texts BLOB NOT NULL)")
-        for source, links in LINKS.items():
-            packed = zlib.compress("\n".join(text for _, _, text in links).encode())
-            db.execute("INSERT INTO texts VALUES (?, ?)", (source, packed))
     return journal
 
 

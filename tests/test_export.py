@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import crawlr
 from crawlr import sitemap_file
 from crawlr.errors import CrawlrError, OptionsError, StateError
 from crawlr.export import export, open_crawl
@@ -319,3 +320,58 @@ def test_a_real_crawl_that_was_bounded_is_exported_from_its_state(
     found = {(edge["Target"].removeprefix(server.url("")), edge["kind"], edge["nofollow"]) for edge in edges}
     assert found >= {("/a", "a", "false"), ("/b", "a", "true"), ("/c", "iframe", "false")}
     assert read_sitemap(Path(outs[2]))[1][0] == (server.url(), "2026-02-03T10:20:30Z")
+
+
+LINKING = (
+    '<a href="/">self</a><a href="/a">First</a><a href="/b"><img src="i" alt="Picture of b"></a><a href="/a">second</a>'
+    '<a href="http://other.test/">out</a><a href="/dropped">dropped</a><a href="/A">upper</a><iframe src="/c"></iframe>'
+)
+TEXTS = {"/a": "First", "/b": "Picture of b", "/dropped": "dropped", "/A": "upper", "/c": ""}
+
+
+@pytest.mark.parametrize("is_keyed", [False, True], ids=["by the URL", "canonicalise="])
+@pytest.mark.parametrize("name", ["edges.csv", "edges.jsonl", "pages.jl"])
+def test_texts_of_links_reach_every_output_that_has_a_place_for_them(
+    tmp_path: Path, site: Callable[..., Site], name: str, is_keyed: bool
+) -> None:
+    """Each text stands beside its link, whatever links are left out: to the page itself, dropped, merged, outside."""
+    server = site({"/": Reply(body=LINKING), "/robots.txt": Reply(status=404)}, default=page())
+    out, state = str(tmp_path / name), tmp_path / "state.json.crawl"
+    crawlr.crawl(
+        server.url(),
+        out=[str(tmp_path / "state.json"), out],
+        columns="advertools",
+        rps=0,
+        parse_procs=1,
+        max_pages=1,  # so that the state stays
+        canonicalise=(lambda url: None if "dropped" in url else url.lower()) if is_keyed else None,
+    ).close()
+    later = tmp_path / f"later-{name}"
+    export(str(state), outputs_of([str(later)]), columns=Columns.ADVERTOOLS)
+    expected = {
+        server.url(path): text for path, text in TEXTS.items() if not is_keyed or path not in ("/dropped", "/A")
+    }
+
+    assert texts_in(Path(out)) == texts_in(later) == expected
+
+
+def texts_in(path: Path) -> dict[str, str]:
+    """Link -> text, in any of the tables of advertools."""
+    text = path.read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines())) if path.suffix == ".csv" else [*map(json.loads, text.splitlines())]
+    if "link" in rows[0]:
+        return {row["link"]: row["text"] for row in rows}
+    return dict(zip(rows[0]["links_url"].split("@@"), rows[0]["links_text"].split("@@"), strict=True))
+
+
+def test_texts_are_not_gathered_for_outputs_without_a_place_for_them(
+    tmp_path: Path, site: Callable[..., Site], crawl: Crawl
+) -> None:
+    """sitemap.json has no texts, so its crawl keeps none, and an export of its state has none."""
+    server = site({"/": Reply(body=LINKING)}, default=page())
+    crawl(server.url(), out=str(tmp_path / "x.json"), max_pages=1).result.close()
+    export(str(tmp_path / "x.json.crawl"), outputs_of([str(tmp_path / "edges.csv")]))
+    with (tmp_path / "edges.csv").open(newline="", encoding="utf-8") as file:
+        edges = list(csv.DictReader(file))
+
+    assert {(edge["kind"] != "", edge["anchor_text"]) for edge in edges} == {(True, "")}

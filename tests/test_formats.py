@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlr.errors import OptionsError
-from crawlr.formats import Format, outputs_of
+from crawlr.formats import Columns, Format, outputs_of, wants_texts
 
 NAMES = [
     ("sitemap.json", Format.JSON),
@@ -68,6 +68,24 @@ def test_what_means_nothing_is_refused(paths: list[str], forced: str | None, mes
 
     assert message in str(raised.value)
     assert "accepted" in str(raised.value)
+
+
+WANT_TEXTS = [
+    (["x.json", "pages.csv", "site.gexf"], Columns.NATIVE, False),
+    (["x.json", "edges.csv"], Columns.NATIVE, True),
+    (["edges.jsonl"], Columns.SF, True),
+    (["pages.csv"], Columns.SF, False),
+    (["pages.jl"], Columns.ADVERTOOLS, True),
+    (["edges.parquet"], Columns.ADVERTOOLS, True),
+    (["x.json"], Columns.ADVERTOOLS, False),
+    ([], Columns.NATIVE, False),
+]
+
+
+@pytest.mark.parametrize(("paths", "columns", "expected"), WANT_TEXTS)
+def test_texts_are_wanted_by_what_has_a_column_for_them(paths: list[str], columns: Columns, expected: bool) -> None:
+    """Tables of links have one, and advertools' table of pages."""
+    assert wants_texts(outputs_of(paths), columns) is expected
 
 
 def test_parquet_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import gzip
 import queue
 import subprocess
 import sys
+import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -81,6 +82,39 @@ def row(
     coding: str | None = None,
 ) -> worker.Row:
     return number, url, kind, body.encode() if isinstance(body, str) else body, content_type, coding
+
+
+# texts
+
+
+TEXTS = (
+    '<a href="/a"> A  &amp;<br>a </a><a href="/b"><img src=i.png alt="The B"></a><area href="/c" alt=C>'
+    '<a href="/a?utm_source=x">again</a><a href="#x">self</a><iframe src="/d"></iframe><a href="/e"></a>'
+)
+
+
+@pytest.mark.parametrize("parser", ["lxml", "lexbor", "scanner"])
+def test_texts_are_those_of_the_first_link_to_each_target(parser: str) -> None:
+    """One line a target, whichever engine found it: what the link says, an image's alt, or nothing."""
+    reader = Reader(texts=True, parser=parser)
+    result = reader.page(TEXTS)
+    lines = zlib.decompress(result.texts).decode().split("\n")
+
+    assert list(zip([url for url, _, _ in reader.links(result)], lines, strict=True)) == [
+        ("http://a.test/a", "A & a"),
+        ("http://a.test/b", "The B"),
+        ("http://a.test/c", "C"),
+        ("http://a.test/dir/page", "self"),
+        ("http://a.test/d", ""),
+        ("http://a.test/e", ""),
+    ]
+
+
+def test_no_texts_unless_they_are_wanted() -> None:
+    """Texts cost nothing where no output has a place for them, nor on a page without links."""
+    assert Reader().page(TEXTS).texts == b""
+    assert Reader(texts=True).page("<p>no link").texts == b""
+    assert Reader().page(TEXTS)[:-4] == Reader(texts=True).page(TEXTS)[:-4]
 
 
 # facts

@@ -7,12 +7,12 @@ Runs in parse processes; without state but for the table of links.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from crawlr.parse import facts, media_types, xhtml
-from crawlr.parse.elements import Elements
+from crawlr.parse import anchors, facts, media_types, xhtml
+from crawlr.parse.elements import Element, Elements
 from crawlr.parse.encoding import decode, sniff
 from crawlr.parse.links import Address, FoundLink, collect, wanted_names
 from crawlr.records import Link, ParsedPage
@@ -41,6 +41,8 @@ class Document(NamedTuple):
     decode_seconds: float
     parse_seconds: float
     resolve_seconds: float
+    texts: list[str] | None = None
+    """What people read on each of the links, "" where they read nothing; None: nobody asked."""
 
 
 def read(
@@ -51,8 +53,9 @@ def read(
     agent: str,
     parser: str = "lxml",
     follow: frozenset[str] | None = None,
+    texts: bool = False,
 ) -> Document:
-    """A body's links of the kinds in `follow` (links.KINDS; None: of all) and its facts.
+    """A body's links of the kinds in `follow` (links.KINDS; None: of all) and its facts; with `texts` those of links.
 
     `body` is after content decoding, `url` where it came from, `content_type` the header's value or None, `agent` our
     product token. Never fails on any body, but for MemoryError. ImportError: the engine's package is missing.
@@ -62,7 +65,7 @@ def read(
     markup = media_types.markup_of(body, content_type)
     if markup is None:
         return Document(False, [], url, None, None, None, (), False, clock() - started, 0.0, 0.0)
-    return _read(body, markup, url, content_type, agent, _engine(parser), follow, started)
+    return _read(body, markup, url, content_type, agent, _engine(parser), follow, started, texts=texts)
 
 
 def parse_html(
@@ -97,6 +100,8 @@ def _read(
     engine: Callable[[str, frozenset[str]], Elements],
     follow: frozenset[str] | None,
     started: float,
+    *,
+    texts: bool = False,
 ) -> Document:
     clock = time.perf_counter
     encoding = sniff(body, content_type)[0]
@@ -111,7 +116,11 @@ def _read(
         resolved = address.resolve(base)
         if resolved is not None:
             address = Address(resolved, encoding)
-    links = collect(found, address, follow)
+    labels: list[str] | None = None
+    if texts:
+        links, labels = _collect_with_texts(found, address, follow, anchors.texts(text, is_xml=markup != "html"))
+    else:
+        links = collect(found, address, follow)
     return Document(
         is_html=True,
         links=links,
@@ -124,7 +133,30 @@ def _read(
         decode_seconds=decoded - started,
         parse_seconds=parsed - decoded,
         resolve_seconds=clock() - parsed,
+        texts=labels,
     )
+
+
+def _collect_with_texts(
+    found: list[Element], address: Address, follow: frozenset[str] | None, of_anchors: dict[str, str]
+) -> tuple[list[FoundLink], list[str]]:
+    """`collect`, and beside each link its text: of an `a` what is in it, of an image or area its alt."""
+    links: list[FoundLink] = []
+    texts: list[str] = []
+
+    def elements() -> Iterator[Element]:
+        for name, attributes in found:
+            yield name, attributes
+            count = len(links) - len(texts)  # of what `collect` has made of it
+            if count:
+                if name == "a":
+                    label = of_anchors.get(anchors.href_of(attributes) or "", "")
+                else:
+                    label = anchors.collapsed(attributes.get("alt") or "")
+                texts.extend([label] * count)
+
+    collect(elements(), address, follow, links)
+    return links, texts
 
 
 @cache

@@ -82,8 +82,11 @@ _PAGE_RELATIONS = frozenset({"alternate", "canonical", "next", "prev", "previous
 _NO_RESOURCE = frozenset({"dns-prefetch", "preconnect"})
 
 
-def collect(found: Iterable[Element], address: Address, follow: frozenset[str] | None) -> list[FoundLink]:
+def collect(
+    found: Iterable[Element], address: Address, follow: frozenset[str] | None, into: list[FoundLink] | None = None
+) -> list[FoundLink]:
     """The http(s) links of these elements, of the followed kinds (None: of all), in document order, with repetitions.
+    They are added to the list `into` when it is given, those of one element before the next is asked for.
 
     What each kind is, where sources differ:
     - `a` and `area`: an empty href is a link (to the base); a missing one is none. SVG's `a` counts, by `href` or
@@ -97,7 +100,7 @@ def collect(found: Iterable[Element], address: Address, follow: frozenset[str] |
     - No links: `codebase`, `classid`, `param`, `longdesc`, `manifest`, `srcdoc`, `ping`, addresses in text, in
       scripts, in styles, in `content` of other meta elements, and in the DOCTYPE.
     """
-    links: list[FoundLink] = []
+    links: list[FoundLink] = [] if into is None else into
     append = links.append
     seen, base = address.table.get, address.base
     is_refreshed = False

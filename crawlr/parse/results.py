@@ -38,6 +38,9 @@ class PageResult(NamedTuple):
     decode_us: int
     parse_us: int
     resolve_us: int
+    texts: Octets = b""
+    """The text of the first link to each target, a line each, by zlib; empty when there are no targets or no output
+    wants them."""
 
 
 class SitemapResult(NamedTuple):

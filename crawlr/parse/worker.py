@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import traceback
+import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,8 @@ class WorkerSettings:
     parse_memory: int
     """Bytes a process."""
     link_table_limit: int = 200_000
+    texts: bool = False
+    """Whether an output wants the texts of links."""
 
 
 class Worker:
@@ -147,10 +150,17 @@ class Worker:
                 ),
             )
         page = document.read(
-            body, url=url, content_type=content_type, agent=settings.agent, parser=settings.parser, follow=self._follow
+            body,
+            url=url,
+            content_type=content_type,
+            agent=settings.agent,
+            parser=settings.parser,
+            follow=self._follow,
+            texts=settings.texts,
         )
         read = perf_counter()
         targets, flags = self._targets(page.links)
+        texts = b"" if page.texts is None or not targets else self._texts(page.links, page.texts)
         body_hash = int.from_bytes(hashlib.blake2b(body, digest_size=8).digest(), "big")
         outcome, error = Outcome.OK, unpacked.error
         if fault is not None:
@@ -177,6 +187,7 @@ class Worker:
             _micros(decode_seconds + page.decode_seconds),
             _micros(page.parse_seconds),
             _micros(page.resolve_seconds + perf_counter() - read),
+            texts,
         )
         return (PAGE, *result)
 
@@ -196,6 +207,13 @@ class Worker:
             elif not nofollow:
                 flags[place] |= 1
         return array("I", places).tobytes(), bytes(flags)
+
+    def _texts(self, found: list[links.FoundLink], texts: list[str]) -> bytes:
+        """PageResult's texts. `_targets` has given every link its number."""
+        first: dict[int, str] = {}
+        for (url, _, _), text in zip(found, texts, strict=True):
+            first.setdefault(self._numbers[url], text)
+        return zlib.compress("\n".join(first.values()).encode("utf-8", "replace"), 1)
 
     def _number(self, url: str) -> int:
         """The number of a URL that is not in the table yet; another spelling of it may be."""

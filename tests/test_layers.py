@@ -22,7 +22,7 @@ LAYERS = [
     {"ledger", "state", "stats", "view"},
     {"limits", "progress", "ranking", "lookup", "diff"},
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
-    {"outputs"},
+    {"outputs", "diff_lines"},
     {"errands"},
     {"coordinator"},
     {"api", "export"},

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tests.running import Ran
+from tests.running import ROOT, Ran
 from tests.servers.local import Site, page
 from tests.servers.process import ServerProcess
 from tests.servers.wire import Request
@@ -261,3 +261,17 @@ def test_an_absurd_retry_after_holds_its_host_and_nothing_else(
 
     assert ran.site_map.why(target) == "time_budget"
     assert ran.site_map.outcome(other.url("/a")) == "ok"
+
+
+def test_the_table_of_faults_names_only_tests_that_exist() -> None:
+    """tests/README.md: each test and each exchange that it names is there, and all 84 rows are."""
+    table = (ROOT / "tests" / "README.md").read_text()
+    defined = {
+        name for path in (ROOT / "tests").glob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    named = {name for name in re.findall(r"\b(test_\w+)", table) if not (ROOT / "tests" / f"{name}.py").exists()}
+    numbers = [int(n) for cell in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for n in cell.split(",")]
+
+    assert named - defined == set()
+    assert set(re.findall(r"\bE\[([^\]]+)\]", table)) - {row[0] for row in EXCHANGES} == set()
+    assert numbers == list(range(1, 85))

@@ -326,7 +326,11 @@ class _Crawl:
         whole_elapsed = round(self._elapsed_before + elapsed, 3)
         journal.commit(meta={"ended": ending.reason, "elapsed_s": whole_elapsed})
         view = CrawlView(
-            journal, stop_reason=ending.reason, depth_limit=options.depth, all_edges=options.edges == "all"
+            journal,
+            stop_reason=ending.reason,
+            depth_limit=options.depth,
+            all_edges=options.edges == "all",
+            has_sitemaps=options.sitemaps,
         )
         totals = view.totals()
         stats = _stats(totals, self._counts, whole_elapsed)

@@ -68,6 +68,7 @@ def _state(journal: Journal, changed_at: float) -> tuple[CrawlView, dict[str, ob
         stop_reason=stop_reason,
         depth_limit=depth if isinstance(depth, int) else None,
         all_edges=options.get("edges") == "all",
+        has_sitemaps=options.get("sitemaps") is True,
     )
     totals = view.totals()
     ((size,),) = journal.query("SELECT coalesce(sum(bytes), 0) FROM pages")

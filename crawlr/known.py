@@ -47,6 +47,8 @@ class Flag:
     TRAP = 16
     TRAPPED = 32
     """A page that a trap rule stopped leads here; matters only while FOLLOWED is not set."""
+    IN_SITEMAP = 64
+    """A sitemap of the site names it."""
 
 
 class KnownUrls:

@@ -185,6 +185,9 @@ class Ledger:
             known.flags[number] |= Flag.SEED
             self._admit(number, url)
             self.moving.add(number)
+        elif not known.flags[number] & Flag.IN_SITEMAP:
+            known.flags[number] |= Flag.IN_SITEMAP
+            self._touch(number)
         if known.flags[number] & Flag.IN_SCOPE:
             self._reach(number, depth=0, parent=-1, root=number, hops=0, is_followed=True)
         return number
@@ -492,6 +495,7 @@ class Ledger:
             redirect_to=None if target is None or not known.flags[target] & Flag.IN_SCOPE else target,
             redirect_url=finished.redirect_url,
             attempts=finished.attempts,
+            last_modified=finished.last_modified,
         )
 
     def _url_row(self, number: int, url: str, key: str | None) -> UrlRow:

@@ -235,6 +235,10 @@ class PageRecord:
     redirect_to: int | None = None
     redirect_url: str | None = None
     attempts: int = 1
+    last_modified: str | None = None
+    """The header, as the server sent it."""
+    in_sitemap: bool | None = None
+    """Whether a sitemap of the site names it; None: nobody looked, or as for on_page, not all of them are read yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ From: a file that crawlr wrote (or that another program wrote anew from it: orde
 crawlr.view, by which every sink reads it as it reads a crawl that just ended. Main thread.
 
 The journal lies in a temporary file of SQLite's, so a file of any size needs no more memory than its longest row. What
-sitemap.json does not hold is not known here: kinds and texts of links, Last-Modified, hashes of bodies.
+sitemap.json does not hold is not known here: kinds and texts of links, hashes of bodies.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _TemporaryJournal(Journal):
 
 def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, object]]:
     head: dict[str, object] = {}
-    has_external = False
+    has_external = has_sitemaps = False
     edges_wait = False
     try:
         with _open(path) as text:
@@ -97,7 +97,7 @@ def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, o
                     raise ValueError(f"{name} is no list")
                 elif name != "edges":
                     has_external = has_external or name == "external"
-                    _put_rows(journal, name, values)
+                    has_sitemaps = _put_rows(journal, name, values) or has_sitemaps
                 elif journal.count_pages():
                     _put_edges(journal, values)
                 else:
@@ -116,6 +116,7 @@ def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, o
             stop_reason=StopReason(str(head["stop_reason"])),
             depth_limit=_depth_limit(head),
             all_edges=has_external,
+            has_sitemaps=has_sitemaps,
         )
     except OSError as error:
         raise OptionsError(f"cannot read {path}: {error.strerror or error}") from error
@@ -165,7 +166,9 @@ def _depth_limit(head: dict[str, object]) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> None:
+def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> bool:
+    """True when the rows say whether a sitemap names them."""
+    has_sitemaps = False
     urls: list[UrlRow] = []
     pages: list[PageRow] = []
     skipped: list[tuple[int, str, str | None]] = []
@@ -181,6 +184,9 @@ def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> N
             urls.append((number, row["url"], None, 0, None, number, 0, 0))
         else:
             flags = Flag.IN_SCOPE | Flag.FOLLOWED
+            if "in_sitemap" in row:
+                has_sitemaps = True
+                flags |= Flag.IN_SITEMAP if row["in_sitemap"] else 0
             urls.append((number, row["url"], None, row["depth"], row["parent"], row.get("root", number), 0, flags))
         if name == "pages":
             pages.append(_page(number, row))
@@ -191,6 +197,7 @@ def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> N
         if len(urls) >= _GROUP:
             commit()
     commit()
+    return has_sitemaps
 
 
 def _page(number: int, row: dict[str, Any]) -> PageRow:
@@ -213,7 +220,7 @@ def _page(number: int, row: dict[str, Any]) -> PageRow:
         None,
         None,
         None,
-        None,
+        row.get("last_modified"),
     )
 
 

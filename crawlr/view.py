@@ -32,8 +32,8 @@ __all__ = ["Address", "CrawlView", "PageLinks", "Totals"]
 
 _PAGES = (
     "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
-    " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts"
-    " FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
+    " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts,"
+    " p.last_modified, u.flags & ? FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
 )
 _LINKS = (
     "SELECT p.id, p.targets, p.kinds, t.texts FROM pages p LEFT JOIN texts t ON t.id = p.id"
@@ -106,11 +106,13 @@ class CrawlView:
         stop_reason: StopReason,
         depth_limit: int | None,
         all_edges: bool,
+        has_sitemaps: bool = False,
     ) -> None:
         self._journal = journal
         self._bound = _BOUNDS.get(stop_reason, UnvisitedReason.INTERRUPTED)
         self._depth_limit = FAR if depth_limit is None else depth_limit
         self.has_external = all_edges
+        self._has_sitemaps = has_sitemaps
         self._in_scope: bytes | None = None
 
     @property
@@ -121,10 +123,10 @@ class CrawlView:
     def pages(self) -> Iterator[PageRecord]:
         """Every URL that has its final answer."""
         in_scope = self._scope_map()
-        rows = self._journal.query(_PAGES)
+        rows = self._journal.query(_PAGES, (Flag.IN_SITEMAP,))
         for (
             number, url, depth, parent, status, outcome, error, links, millis, size, content_type, encoding,
-            title, canonical, robots, root, redirect_to, redirect_url, attempts,
+            title, canonical, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap,
         ) in rows:  # fmt: skip
             yield PageRecord(
                 id=number,
@@ -146,6 +148,8 @@ class CrawlView:
                 redirect_to=redirect_to if redirect_to is not None and in_scope[redirect_to] else None,
                 redirect_url=redirect_url,
                 attempts=attempts,
+                last_modified=last_modified,
+                in_sitemap=bool(in_sitemap) if self._has_sitemaps else None,
             )
 
     def skipped(self) -> Iterator[SkippedRecord]:

@@ -22,7 +22,7 @@ MODIFIED = "Tue, 03 Feb 2026 10:20:30 GMT"
 # id, url, depth, parent, flags
 URLS = [
     (0, f"{SITE}/", 0, None, IN | Flag.SEED),
-    (1, f"{SITE}/a?x=1&y='2'", 1, 0, IN),
+    (1, f"{SITE}/a?x=1&y='2'", 1, 0, IN | Flag.IN_SITEMAP),
     (2, f"{SITE}/old", 1, 0, IN),
     (3, f"{SITE}/missing", 1, 0, IN),
     (4, f"{SITE}/private", 1, 0, IN),
@@ -116,11 +116,21 @@ PAGES = [
 
 @contextmanager
 def made_view(
-    *, all_edges: bool = False, with_texts: bool = True, extra: list[tuple[str, tuple[object, ...]]] | None = None
+    *,
+    all_edges: bool = False,
+    has_sitemaps: bool = False,
+    with_texts: bool = True,
+    extra: list[tuple[str, tuple[object, ...]]] | None = None,
 ) -> Iterator[CrawlView]:
     """The view of the crawl above. `extra` are further (url, page) of depth 1, whose ids follow those above."""
     with closing(made_journal("", with_texts=with_texts, extra=extra)) as journal:
-        yield CrawlView(journal, stop_reason=StopReason.PAGE_BUDGET, depth_limit=2, all_edges=all_edges)
+        yield CrawlView(
+            journal,
+            stop_reason=StopReason.PAGE_BUDGET,
+            depth_limit=2,
+            all_edges=all_edges,
+            has_sitemaps=has_sitemaps,
+        )
 
 
 def made_journal(

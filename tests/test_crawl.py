@@ -563,3 +563,24 @@ def test_a_crawl_without_a_file_still_has_a_result(
 
     assert found == [ground.url("/"), ground.url("/a")]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pages_say_whether_a_sitemap_names_them_and_when_they_changed(
+    crawl: Crawl, site: MakeSite, tmp_path: Path
+) -> None:
+    """With --sitemaps each page has in_sitemap, a resume keeps it; last_modified is the header as it was sent."""
+    listed = ["/", "/listed", "/late", "/gone"]
+    links = ["/listed", "/only-linked", "/late"]
+    headers = (("Content-Type", "text/html"), ("Last-Modified", "Tue, 03 Feb 2026 10:20:30 GMT"))
+    ground = site({"/": page(*links), "/gone": Reply(status=404), "/listed": Reply(body="x", headers=headers)},
+                  default=page())  # fmt: skip
+    urls = "".join(f"<url><loc>{ground.url(path)}</loc></url>" for path in listed)
+    ground.routes["/sitemap.xml"] = Reply(body=f"<urlset>{urls}</urlset>", headers=(("Content-Type", "text/xml"),))
+    crawl(ground.url(), out=str(tmp_path / "x.json"), sitemaps=True, max_pages=2, fresh=True).result.close()
+    pages = crawl(ground.url(), out=str(tmp_path / "x.json"), sitemaps=True, resume=True).map.pages
+    plain = crawl(ground.url()).map.pages
+
+    assert {path for path, row in pages.items() if row["in_sitemap"]} == set(listed)
+    assert [path for path, row in pages.items() if not row["in_sitemap"]] == ["/only-linked"]
+    assert (pages["/listed"]["last_modified"], pages["/late"]["last_modified"]) == (headers[1][1], None)
+    assert "in_sitemap" not in plain["/listed"]

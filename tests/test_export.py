@@ -38,10 +38,11 @@ def sitemap_in(folder: Path, name: str = "sitemap.json", **options: Any) -> Path
 
 
 @pytest.mark.parametrize("all_edges", [False, True], ids=["in-scope", "all"])
+@pytest.mark.parametrize("has_sitemaps", [False, True], ids=["links", "sitemaps"])
 @pytest.mark.parametrize("name", ["sitemap.json", "sitemap.json.gz"])
-def test_sitemap_json_comes_back_byte_by_byte(tmp_path: Path, name: str, all_edges: bool) -> None:
+def test_sitemap_json_comes_back_byte_by_byte(tmp_path: Path, name: str, all_edges: bool, has_sitemaps: bool) -> None:
     """Reading what was written and writing it again changes nothing, so nothing was lost or made up."""
-    path = sitemap_in(tmp_path, name, all_edges=all_edges)
+    path = sitemap_in(tmp_path, name, all_edges=all_edges, has_sitemaps=has_sitemaps)
     export(str(path), outputs_of([str(tmp_path / "again.json")]))
     before = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
 
@@ -49,6 +50,7 @@ def test_sitemap_json_comes_back_byte_by_byte(tmp_path: Path, name: str, all_edg
     assert b'"reason": "depth_limit"' in before
     assert b'"reason": "page_budget"' in before
     assert (b"other.test" in before) is all_edges
+    assert (b'"in_sitemap": true}' in before, b'"in_sitemap": false}' in before) == (has_sitemaps, has_sitemaps)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100])
@@ -104,7 +106,8 @@ def test_any_output_is_made_of_it(tmp_path: Path) -> None:
     assert [Path(each.path).name for each in written] == names
     assert all((tmp_path / name).stat().st_size for name in names)
     assert [page["status"] for page in pages] == ["200", "200", "301", "404", "200", "200", "200", "", "302"]
-    assert {page["last_modified"] + page["body_hash"] for page in pages} == {""}
+    assert [page["last_modified"] for page in pages[:3]] == [MODIFIED, "yesterday", ""]
+    assert {page["body_hash"] for page in pages} == {""}
     assert (edges[0]["Source"], edges[0]["Target"]) == (f"{SITE}/", f"{SITE}/a?x=1&y='2'")
     assert {edge["kind"] + edge["nofollow"] + edge["anchor_text"] for edge in edges} == {""}
     assert len(edges) == 15

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -101,6 +102,30 @@ def rows(ledger: Ledger, journal: Journal) -> dict[str, tuple[int, str]]:
     settle(ledger)
     view = CrawlView(journal, stop_reason=StopReason.FINISHED, depth_limit=None, all_edges=False)
     return {page.url.removeprefix(HOST): (page.depth, str(page.outcome)) for page in view.pages()}
+
+
+def test_a_url_that_a_sitemap_names_is_marked_however_it_was_found(journal: Journal) -> None:
+    """Named before or after a link led there, before or after it was committed; a seed alone is not."""
+    ledger = build(journal)
+    ledger.plant(HOST, is_seed=True)
+    ledger.plant(HOST + "named", is_seed=False)
+    answer(ledger, HOST, HOST + "named", HOST + "linked", HOST + "both")
+    ledger.commit()
+    ledger.plant(HOST + "both", is_seed=False)
+    ledger.plant("http://elsewhere.test/", is_seed=False)
+    for url in ("named", "linked", "both"):
+        answer(ledger, HOST + url)
+    settle(ledger)
+    options: dict[str, Any] = {"stop_reason": StopReason.FINISHED, "depth_limit": None, "all_edges": True}
+    with_sitemaps = CrawlView(journal, has_sitemaps=True, **options)
+
+    assert {page.url.removeprefix(HOST): page.in_sitemap for page in with_sitemaps.pages()} == {
+        "": False,
+        "named": True,
+        "linked": False,
+        "both": True,
+    }
+    assert {page.in_sitemap for page in CrawlView(journal, **options).pages()} == {None}
 
 
 def test_longer_way_first_then_a_shorter_one(journal: Journal) -> None:

@@ -72,6 +72,7 @@ def test_pages_csv_has_every_page_with_the_names_of_sitemap_json(tmp_path: Path)
         "indexable": "true",
         "inlinks": "2",
         "outlinks": "9",
+        "in_sitemap": "",
     }
     assert rows[0] == expected
     redirect, hidden, down = rows[2], rows[4], rows[7]

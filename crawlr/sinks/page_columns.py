@@ -3,7 +3,8 @@
 From: source. To: csv_file, jsonl, parquet. Main thread.
 
 native: the fields of a page in sitemap.json under their names, then `parent_url`, `last_modified` (as the server sent
-it), `body_hash` (pages with the same are the same), `indexable`, `inlinks` and `outlinks` (pages, each once).
+it), `body_hash` (pages with the same are the same), `indexable`, `inlinks` and `outlinks` (pages, each once), and
+`in_sitemap` (empty without --sitemaps).
 
 sf: the headers of Internal:All, in its order, for what is known. What differs is said here: every page is listed, a URL
 that robots.txt forbids is no page; a link counts once a page, so Inlinks equals Unique Inlinks; Meta Robots 1 holds
@@ -61,6 +62,7 @@ _NATIVE = (
     Column("indexable", _FLAG),
     Column("inlinks", _WHOLE),
     Column("outlinks", _WHOLE),
+    Column("in_sitemap", _FLAG),
 )
 
 
@@ -99,6 +101,7 @@ def native(source: Source) -> Table:
                     not obstacles(page),
                     degrees.into[page.id],
                     degrees.out[page.id],
+                    page.in_sitemap,
                 )
 
     return Table(columns=_NATIVE, rows=rows)

@@ -87,6 +87,8 @@ def _pages(view: CrawlView) -> Iterator[dict[str, object]]:
             "redirect_to": r.redirect_to,
             "redirect_url": r.redirect_url,
             "attempts": r.attempts,
+            "last_modified": r.last_modified,
+            **({} if r.in_sitemap is None else {"in_sitemap": r.in_sitemap}),
         }
 
 

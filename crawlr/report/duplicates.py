@@ -11,10 +11,10 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from crawlr.records import PageRecord
+from crawlr.records import Outcome, PageRecord
 from crawlr.report.facts import Facts, title_key
 from crawlr.report.tables import Column, Details, Kind, Row, Table, Urls, shown
-from crawlr.sinks.indexability import is_html, is_own_canonical
+from crawlr.sinks.indexability import is_own_canonical
 
 __all__ = ["Duplicates"]
 
@@ -46,7 +46,7 @@ class Duplicates:
         self._titles: dict[int, _Group] = {}
         self._untitled: list[tuple[int, int]] = []
         self.untitled = 0
-        """HTML pages without a title."""
+        """HTML pages that came whole and have no title."""
         self.body_groups = self.title_groups = 0
 
     @property
@@ -61,7 +61,7 @@ class Duplicates:
         title = title_key(page)
         if title is not None and title in self._facts.titles:
             self._title_counts[title] = self._title_counts.get(title, 0) + 1
-        if page.status == 200 and not page.title and is_html(page):
+        if page.status == 200 and page.outcome is Outcome.OK and not page.title:
             self.untitled += 1
             if len(self._untitled) < _UNTITLED:
                 self._untitled.append((page.id, page.depth))

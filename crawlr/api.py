@@ -18,12 +18,13 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from crawlr import __version__, limits, machine, outputs, stopping
+from crawlr import __version__, gates, limits, machine, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CallbackError, CrawlrError, OptionsError
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns, wants_texts
 from crawlr.frontier import Frontier
+from crawlr.gate_rules import Result
 from crawlr.journal import Journal
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
@@ -34,7 +35,7 @@ from crawlr.parse.worker import WorkerSettings
 from crawlr.records import PageRecord, SkippedRecord, StopReason, UnvisitedRecord
 from crawlr.reporting import Reporter, SilentReporter, Summary
 from crawlr.scope import Scope, origin_of
-from crawlr.sinks import files, stats_json
+from crawlr.sinks import files, junit, stats_json
 from crawlr.state import OpenState, open_state
 from crawlr.stats import Counts
 from crawlr.tuning import Tuner, first_number
@@ -66,6 +67,11 @@ class CrawlResult:
     @property
     def stop_reason(self) -> StopReason:
         return self.summary.stop_reason
+
+    @property
+    def gates(self) -> tuple[Result, ...]:
+        """What came of each gate of `fail_on`, in order; a `total` above 0 means that it was tripped."""
+        return self.summary.gates
 
     @property
     def pages(self) -> Iterator[PageRecord]:
@@ -320,7 +326,7 @@ class _Crawl:
     def _write(self, ending: Ending, coordinator: Coordinator, frontier: Frontier) -> CrawlResult:
         """Note the ending in the journal, then write the outputs from it; a complete crawl needs its state no more."""
         options, journal = self._options, self._journal
-        load = coordinator.load()
+        load = coordinator.monitor.load()
         elapsed = time.monotonic() - self._began
         complete = ending.reason is StopReason.FINISHED
         whole_elapsed = round(self._elapsed_before + elapsed, 3)
@@ -334,14 +340,25 @@ class _Crawl:
         )
         totals = view.totals()
         stats = _stats(totals, self._counts, whole_elapsed)
+        accounting = stats_json.document(
+            load=load, timeline=coordinator.monitor.timeline, frontier=frontier, pages=stats
+        )
         written = outputs.write_all(
-            view, options.outputs, head=self._head(ending, stats), columns=Columns(options.columns)
+            view,
+            options.outputs,
+            head=self._head(ending, stats),
+            columns=Columns(options.columns),
+            stats=accounting,
         )
         for note in (note for each in written for note in each.notes):
             self._reporter.notice(note)
         if options.stats is not None:
             with files.whole(options.stats) as out:
-                stats_json.write(out, load=load, timeline=coordinator.timeline, frontier=frontier, pages=stats)
+                stats_json.write(out, accounting)
+        found = gates.check(view, {"complete": complete, "stop_reason": ending.reason}, options.gates)
+        if options.junit is not None:
+            with files.whole(options.junit) as out:
+                junit.write(out, found, name="crawlr")
         if complete:
             journal.unlink()
         logger.info("crawl.finished reason=%s pages=%d elapsed_s=%.3f", ending.reason, totals.pages, elapsed)
@@ -361,6 +378,7 @@ class _Crawl:
             limit=limits.limiter(load),
             first_error=self._counts.first_error,
             state=journal.path if journal.path and not complete else None,
+            gates=found,
         )
         return CrawlResult(journal=journal, view=view, stats=stats, summary=summary)
 

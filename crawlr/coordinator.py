@@ -1,56 +1,36 @@
-"""The crawl's loop: takes what may be requested, hands it to the fetchers, hands bodies to the parsers, records what
-comes back.
+"""The crawl's loop: takes what may be requested, hands it to the fetchers, and commits what comes back.
 
 From: one mailbox (answers, parse results, deaths of processes, the wish to stop). To: fetch pool, parse pool,
-ledger, reporter. Main thread: the only one that changes the state of the crawl. The only module that sees both fetch
-and parse.
+ledger, reporter. Main thread: the only one that changes the state of the crawl.
 
-The way of a page: frontier.take → _request → fetch pool → _fetched → (_retry | _redirected | parse pool → _parsed) →
-ledger.finish → group commit → reporter and on_page. It is finished when nothing waits, nothing is in flight, no
+The way of a page: frontier.take → _request → fetch pool → answers (another try, a redirect, a record) → parse pool →
+parsed → ledger → group commit → reporter and on_page. It is finished when nothing waits, nothing is in flight, no
 errand is out and all is committed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import queue
-import random
 import time
-import zlib
-from array import array
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import responses
 
-from crawlr import failpoints, limits, machine
+from crawlr import failpoints
+from crawlr.answers import Answers
 from crawlr.errands import Errands
-from crawlr.errors import MachineError
-from crawlr.fetch import redirects, retry
 from crawlr.fetch.pool import FetchDone, FetchPool
-from crawlr.frontier import Frontier, Host, Take
+from crawlr.frontier import Frontier, Take
+from crawlr.in_flight import InFlight
 from crawlr.known import KnownUrls
-from crawlr.ledger import Finished, Ledger
+from crawlr.ledger import Ledger
+from crawlr.monitor import Monitor
 from crawlr.options import Options
-from crawlr.parse import facts, urls
-from crawlr.parse.pool import PARSE_MESSAGES, LinkTable, ParsedBatch, ParseFailed, ParsePool
-from crawlr.parse.worker import PageResult
-from crawlr.records import (
-    FetchedPage,
-    FetchFailure,
-    FetchTask,
-    Outcome,
-    PageRecord,
-    RawBody,
-    SkipReason,
-    StopReason,
-    StopRequested,
-    TaskKind,
-)
-from crawlr.reporting import Reporter, Status
-from crawlr.scope import host_key, origin_of
-from crawlr.stats import Counts, Period, Stages, Timeline, Wait
-from crawlr.traps import Traps
+from crawlr.parse.pool import PARSE_MESSAGES, ParsePool
+from crawlr.parsed import Parsed
+from crawlr.records import FetchedPage, FetchTask, PageRecord, SkipReason, StopReason, StopRequested, TaskKind
+from crawlr.reporting import Reporter
+from crawlr.stats import Counts, Stages, Wait
 from crawlr.tuning import Tuner
 
 __all__ = ["Coordinator", "Ending"]
@@ -59,42 +39,7 @@ logger = logging.getLogger(__name__)
 
 COMMIT_PAGES = 64
 COMMIT_SECONDS = 0.25
-BYTE_BUDGET = 128 * 1024 * 1024
-"""Bytes of bodies between the start of a fetch and the commit of what was parsed."""
 STATUS_SECONDS = 0.1
-LOCAL_FAULT_PAUSE = 1.0
-MAX_LOCAL_FAULTS = 20
-# interface.md, Outcome: of several faults of one body the first in this order is told
-_FAULT_RANK = (
-    Outcome.TOTAL_TIMEOUT,
-    Outcome.READ_TIMEOUT,
-    Outcome.RESET,
-    Outcome.PROTOCOL_ERROR,
-    Outcome.DECODE_ERROR,
-    Outcome.TOO_LARGE,
-    Outcome.TRUNCATED,
-    Outcome.NOT_HTML,
-    Outcome.PARSE_TRUNCATED,
-    Outcome.PARSE_MEMORY,
-    Outcome.PARSE_TIMEOUT,
-    Outcome.PARSER_CRASH,
-)
-_TRAPS = {
-    "mirror": "a trap: one body under many addresses such as {url}; what only such pages lead to is not requested",
-    "chain": "a trap: an endless chain of pages such as {url}; what only its end leads to is not requested",
-}
-
-
-@dataclass(slots=True, kw_only=True)
-class _Asked:
-    """A URL in flight: what is known of its request until its record is written."""
-
-    url: str
-    host: Host
-    attempt: int = 1
-    millis: int = 0
-    page: FetchedPage | None = None
-    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,43 +72,56 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._known = known
         self._frontier = frontier
         self._ledger = ledger
         self._fetch = fetch_pool
         self._parse = parse_pool
         self._mailbox = mailbox
         self._reporter = reporter
-        self._tuner = tuner
         self._on_page = on_page
-        self._canonicalise = canonicalise
         self._is_stopped = is_stopped
         self._clock = clock
         self.counts = counts
         self.stages = Stages()
-        self.timeline = Timeline()
-        self._asked: dict[int, _Asked] = {}
-        self._traps = Traps(known)
-        # of URLs that wait for a retry: filled from the journal at a resume and by _put_back, emptied by _request
-        self._attempts = ledger.journal.tries()
+        self.monitor = Monitor(
+            options,
+            frontier=frontier,
+            parse_pool=parse_pool,
+            stages=self.stages,
+            counts=counts,
+            tuner=tuner,
+            clock=clock,
+        )
+        self._in_flight = InFlight(frontier=frontier, ledger=ledger)
         self._errands = Errands(
             options, frontier=frontier, ledger=ledger, parse_pool=parse_pool, say_once=self._say_once, clock=clock
         )
-        self._reserved = 0
-        self._typical = 2 * 1024 * 1024
-        self._most_in_flight = self._most_at_once()
-        self._slots_before = parse_pool.slot_seconds
-        self._local_faults = 0
-        self._withheld = 0
+        self._answers = Answers(
+            options,
+            frontier=frontier,
+            ledger=ledger,
+            in_flight=self._in_flight,
+            errands=self._errands,
+            fetch_pool=fetch_pool,
+            parse_pool=parse_pool,
+            stages=self.stages,
+            say_once=self._say_once,
+            clock=clock,
+        )
+        self._parsed = Parsed(
+            options,
+            known=known,
+            ledger=ledger,
+            in_flight=self._in_flight,
+            errands=self._errands,
+            stages=self.stages,
+            say_once=self._say_once,
+            canonicalise=canonicalise,
+        )
         self._said: set[str] = set()
         self._stop: StopRequested | None = None
-        self._started = clock()
-        self._last_commit = self._started
-        self._last_status = self._started
-        self._last_counts = (counts.pages, counts.bytes, counts.errors)
-        self._last_row = self.load()
-        self._deadline = None if options.max_time is None else self._started + options.max_time
-        self._nofollow = options.nofollow or ("page" if options.robots else "ignore")
+        self._last_commit = self._last_status = clock()
+        self._deadline = None if options.max_time is None else self._last_commit + options.max_time
 
     # ------------------------------------------------------------------ the loop
 
@@ -191,16 +149,15 @@ class Coordinator:
             now = self._clock()
             due = self._parse.due()
             if due is not None and due <= now:
-                self._take_parsed(self._parse.tick(now))
+                self._parsed.take_in(self._parse.tick(now))
             if self._ledger.uncommitted >= COMMIT_PAGES or (
                 now - self._last_commit >= COMMIT_SECONDS and (self._ledger.uncommitted or not self._ledger.is_settled)
             ):
                 self._commit()
             if now - self._last_status >= STATUS_SECONDS:
                 self._last_status = now
-                self._reporter.status(self.status())
-                if now - self._last_row.elapsed - self._started >= self.timeline.every:
-                    self._add_row()
+                self._reporter.status(self.monitor.status())
+                self.monitor.tick(now)
 
     def _wait(self, now: float) -> None:
         """Sleep until a message or the next due time; then take every message that is there."""
@@ -235,7 +192,7 @@ class Coordinator:
             return Wait.PARSE
         if not self._frontier.waiting:
             return Wait.EMPTY
-        return Wait.FETCH if self._fetch.busy >= self._options.concurrency - self._withheld else Wait.HOST
+        return Wait.FETCH if self._fetch.busy >= self._options.concurrency - self._answers.withheld else Wait.HOST
 
     def _blame_host(self, slept: float) -> None:
         host = self._frontier.next_host()
@@ -261,11 +218,12 @@ class Coordinator:
     def _receive(self, message: object) -> None:
         match message:
             case FetchDone():
-                self._fetched(message)
+                self._account(message)
+                self._answers.fetched(message)
             case StopRequested():
                 self._stop = self._stop or message
             case _ if isinstance(message, PARSE_MESSAGES):
-                self._take_parsed(self._parse.receive(message))
+                self._parsed.take_in(self._parse.receive(message))
             case _:
                 raise AssertionError(f"unknown message {message!r}")
 
@@ -312,73 +270,6 @@ class Coordinator:
             logger.debug("page.skipped url=%s reason=%s", url, reason)
             self._reporter.skipped(url, reason, error)
 
-    def status(self) -> Status:
-        frontier = self._frontier
-        return Status(
-            pages=self.counts.pages,
-            queued=frontier.waiting,
-            in_flight=frontier.in_flight,
-            errors=self.counts.errors,
-            bytes=self.counts.bytes,
-            elapsed=self._clock() - self._started,
-            limiter=limits.limiter_word(self.load()),
-        )
-
-    def _add_row(self) -> None:
-        """One more row of the timeline."""
-        now, before = self.load(), self._last_row
-        period = limits.since(now, before)
-        pages, size, errors = self.counts.pages, self.counts.bytes, self.counts.errors
-        self.timeline.add(
-            Period(
-                at=now.elapsed,
-                seconds=period.elapsed,
-                pages=pages - self._last_counts[0],
-                bytes=size - self._last_counts[1],
-                errors=errors - self._last_counts[2],
-                fetch_share=period.fetch_share,
-                parse_share=period.parse_share,
-                coordinator_share=period.coordinator_share,
-                limiter=limits.limiter_word(period),
-                queued=self._frontier.waiting,
-                in_flight=self._frontier.in_flight,
-                parse_procs=now.procs,
-            )
-        )
-        self._last_row, self._last_counts = now, (pages, size, errors)
-        if self._tuner is not None:
-            self._tune(self._tuner, period)
-
-    def _tune(self, tuner: Tuner, period: limits.Load) -> None:
-        """Change the number of parser processes when the period shows that another is better."""
-        change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
-        if change is not None:
-            logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)
-            self._parse.resize(change.procs)
-            self._most_in_flight = self._most_at_once()
-
-    def load(self) -> limits.Load:
-        """How busy the stages have been so far."""
-        options = self._options
-        slowest = max((host.interval for host in self._frontier.hosts.values()), default=0.0)
-        rate = f"--rps {options.rps:g}"
-        if slowest and (not options.rps or slowest > 1 / options.rps + 1e-9):
-            rate = f"Crawl-delay {slowest:g}s"
-        elif not options.rps:
-            rate = f"--per-host {options.per_host}"
-        stages = dataclasses.replace(
-            self.stages, waits=dict(self.stages.waits), rate_hosts=dict(self.stages.rate_hosts)
-        )
-        return limits.Load(
-            stages=stages,
-            elapsed=self._clock() - self._started,
-            procs=self._parse.procs,
-            concurrency=options.concurrency,
-            parse_busy=sum(self._parse.busy),
-            parse_slots=self._parse.slot_seconds - self._slots_before,
-            rate=rate,
-        )
-
     def _say_once(self, key: str, text: str) -> None:
         if key not in self._said:
             self._said.add(key)
@@ -387,14 +278,10 @@ class Coordinator:
 
     # ------------------------------------------------------------------ requesting
 
-    def _most_at_once(self) -> int:
-        """So many URLs may be between frontier and ledger."""
-        return 2 * self._options.concurrency + 64 * self._parse.procs
-
     def _can_take(self) -> bool:
-        if self._frontier.in_flight >= self._most_in_flight:
-            return False
-        return not self._asked or self._reserved + self._typical <= BYTE_BUDGET
+        """True while there is room between frontier and ledger for one URL more."""
+        most = 2 * self._options.concurrency + 64 * self._parse.procs
+        return self._frontier.in_flight < most and self._in_flight.has_room
 
     def _dispatch(self, now: float) -> None:
         """Start every request that may start now."""
@@ -415,7 +302,6 @@ class Coordinator:
 
     def _request(self, number: int, take: Take) -> bool:
         """Hand a URL to the fetchers; False when robots.txt forbids it, which settles it."""
-        attempt = self._attempts.pop(number, 0) + 1
         url = self._ledger.text(number)
         if take.is_first:
             rules = self._errands.rules.get(take.origin.number)
@@ -423,35 +309,9 @@ class Coordinator:
                 self._ledger.skip(number, url, SkipReason.ROBOTS_DISALLOWED, None)
                 self._frontier.give_back(take)
                 return False
-        self._reserved += self._typical
-        self._asked[number] = _Asked(url=url, host=take.origin.host, attempt=attempt, reserved=self._typical)
-        self._fetch.submit(FetchTask(id=number, url=url, kind=TaskKind.PAGE, attempt=attempt))
+        asked = self._in_flight.ask(number, url, take.origin.host)
+        self._fetch.submit(FetchTask(id=number, url=url, kind=TaskKind.PAGE, attempt=asked.attempt))
         return True
-
-    def _fetched(self, done: FetchDone) -> None:
-        self._account(done)
-        is_local = isinstance(done.result, FetchFailure) and done.result.is_local
-        if done.task.kind is not TaskKind.PAGE:
-            if isinstance(done.result, FetchFailure) and is_local:
-                self._local_fault(done.result)
-            self._errands.fetched(done, local_pause=LOCAL_FAULT_PAUSE if is_local else None)
-            return
-        number = done.task.id
-        asked = self._asked[number]
-        self._frontier.release(asked.host)
-        result = done.result
-        asked.millis = round(1000 * result.timing.total)
-        if isinstance(result, FetchFailure):
-            if result.is_local:
-                self._local_fault(result)
-                self._put_back(number, asked, self._clock() + LOCAL_FAULT_PAUSE, attempts=asked.attempt - 1)
-                return
-        else:
-            self._local_faults = 0
-            asked.page = result
-            self._reserve(asked, len(result.body))
-        if not self._retry(number, asked, result):
-            self._settle(number, asked, result)
 
     def _account(self, done: FetchDone) -> None:
         stages, timing = self.stages, done.result.timing
@@ -463,260 +323,3 @@ class Coordinator:
         if isinstance(done.result, FetchedPage):
             stages.wire_bytes += done.result.wire_bytes
             stages.pages += 1
-
-    def _reserve(self, asked: _Asked, size: int) -> None:
-        """Put the real size of a body in the place of what was reserved for it."""
-        self._reserved += size - asked.reserved
-        asked.reserved = size
-        self._typical += (max(16384, 2 * size) - self._typical) // 16
-
-    def _put_back(self, number: int, asked: _Asked, at: float, *, attempts: int) -> None:
-        self._reserved -= asked.reserved
-        del self._asked[number]
-        self._attempts[number] = attempts
-        self._ledger.note_try(number, attempts)
-        self._frontier.retry(number, at)
-
-    def _retry(self, number: int, asked: _Asked, result: FetchedPage | FetchFailure) -> bool:
-        """Let the URL wait for another try when its failure can pass; True when it does."""
-        decision = retry.decide(
-            result,
-            attempt=asked.attempt,
-            retries=self._options.retries,
-            now_wall=time.time(),
-            jitter=random.random(),
-        )
-        if decision is None:
-            return False
-        now = self._clock()
-        if decision.holds_host:
-            self._frontier.hold(asked.host, now + decision.delay, now)
-        self.stages.retries += 1
-        self._put_back(number, asked, now + decision.delay, attempts=asked.attempt)
-        return True
-
-    def _local_fault(self, failure: FetchFailure) -> None:
-        """No descriptors or no memory is never a page's fault: fewer requests at once, and the URL waits again."""
-        self._local_faults += 1
-        if self._local_faults > MAX_LOCAL_FAULTS:
-            raise MachineError(f"this machine can't open connections: {failure.error}; raise its limits, then --resume")
-        for _ in range((self._options.concurrency - self._withheld) // 2):
-            if not self._fetch.acquire():
-                break
-            self._withheld += 1  # a permit that is kept is a request less at once
-        self._say_once("local", f"this machine is short of resources ({failure.error}): fewer requests at once")
-
-    # ------------------------------------------------------------------ answers
-
-    def _settle(self, number: int, asked: _Asked, result: FetchedPage | FetchFailure) -> None:
-        """Decide what the last answer to a URL means."""
-        if isinstance(result, FetchFailure):
-            if result.outcome is Outcome.BLOCKED_ADDRESS:
-                self._drop(number, asked)
-                self._ledger.skip(number, asked.url, SkipReason.BLOCKED_ADDRESS, result.error)
-                return
-            self._finish(number, asked, outcome=result.outcome, error=result.error)
-            return
-        self._join_where_seeds_end(number, asked.url, result)
-        if redirects.is_redirect(result.status):
-            self._redirected(number, asked, result)
-        elif result.status >= 400:
-            self._finish(number, asked, outcome=Outcome.HTTP_ERROR, error=_status_in_words(result.status))
-        elif 200 <= result.status < 300 and result.is_wanted and (result.body or result.fault is None):
-            failpoints.hit("after_answer")
-            self._parse.submit(
-                RawBody(
-                    id=number,
-                    url=asked.url,
-                    kind=TaskKind.PAGE,
-                    body=result.body,
-                    content_type=result.content_type,
-                    content_encoding=result.content_encoding,
-                )
-            )
-        else:
-            is_page = result.is_wanted or result.status >= 300 or result.status in (204, 205)
-            outcome = result.fault or (Outcome.OK if is_page else Outcome.NOT_HTML)
-            self._finish(number, asked, outcome=outcome, error=result.error)
-
-    def _join_where_seeds_end(self, number: int, url: str, page: FetchedPage) -> None:
-        ledger = self._ledger
-        if number not in ledger.moving or redirects.is_redirect(page.status):
-            return
-        if not ledger.scope.has_place(url):
-            ledger.join(url)
-            self._reporter.notice(f"a seed moved to {url}: {host_key(origin_of(url))} is in scope now")
-            self._errands.add_sitemap_origin(self._frontier.origins[self._known.origin[number]])
-
-    def _redirected(self, number: int, asked: _Asked, page: FetchedPage) -> None:
-        text = redirects.location(page)
-        target = None if text is None else urls.resolve(asked.url, text)
-        if target is None:
-            raw = (page.location or b"").decode("latin-1")
-            error = f"unusable Location {raw[:200]!r}" if page.location is not None else "no Location"
-            self._finish(number, asked, outcome=Outcome.BAD_REDIRECT, error=error)
-            return
-        target = urls.without_userinfo(target)
-        redirect_to, outcome, why = self._ledger.reach_by_redirect(number, target)
-        self._finish(number, asked, outcome=outcome, error=why, redirect_to=redirect_to, redirect_url=target)
-
-    def _drop(self, number: int, asked: _Asked) -> None:
-        self._reserved -= asked.reserved
-        del self._asked[number]
-
-    def _finish(
-        self,
-        number: int,
-        asked: _Asked,
-        *,
-        outcome: Outcome,
-        error: str | None,
-        redirect_to: int | None = None,
-        redirect_url: str | None = None,
-    ) -> None:
-        """Record a URL whose body was not parsed."""
-        self._drop(number, asked)
-        page = asked.page
-        self._ledger.finish(
-            Finished(
-                id=number,
-                url=asked.url,
-                status=None if page is None else page.status,
-                outcome=outcome,
-                error=error,
-                millis=asked.millis,
-                size=0 if page is None else len(page.body),
-                content_type=None if page is None else page.content_type,
-                robots=() if page is None else self._robots_of(page, ()),
-                redirect_to=redirect_to,
-                redirect_url=redirect_url,
-                attempts=asked.attempt,
-                last_modified=None if page is None else page.last_modified,
-            )
-        )
-
-    # ------------------------------------------------------------------ parse results
-
-    def _take_parsed(self, outcomes: list[ParsedBatch | ParseFailed]) -> None:
-        for outcome in outcomes:
-            match outcome:
-                case ParsedBatch():
-                    self._learn_links(outcome.table, outcome.new_links)
-                    for result in outcome.results:
-                        if isinstance(result, PageResult):
-                            self._parsed(outcome.table, result)
-                        else:
-                            self._errands.sitemap_parsed(result)
-                case ParseFailed():
-                    self._parse_failed(outcome)
-
-    def _learn_links(self, table: LinkTable, links: list[tuple[str, str]]) -> None:
-        """Give the links that a parse process names for the first time their ids; -1 drops one."""
-        ids, learn = table.ids, self._ledger.learn
-        if self._canonicalise is None:
-            for url, key in links:
-                ids.append(learn(url, key or url))
-            return
-        for url, _ in links:
-            key_or_none = self._canonicalise(url)
-            ids.append(-1 if key_or_none is None else learn(url, key_or_none))
-
-    def _parsed(self, table: LinkTable, result: PageResult) -> None:
-        number = result.id
-        asked = self._asked[number]
-        page = asked.page
-        assert page is not None
-        stages = self.stages
-        stages.parse_decode += result.decode_us / 1e6
-        stages.parse_parse += result.parse_us / 1e6
-        stages.parse_resolve += result.resolve_us / 1e6
-        stages.parsed += 1
-        outcome, error = self._worst(page, result)
-        ids = table.ids
-        kinds, texts = result.flags, result.texts
-        targets = [ids[i] for i in memoryview(result.targets).cast("I")]
-        if self._canonicalise is not None or number in targets:
-            # two spellings may be one page now, and a link to itself is none
-            kept: dict[int, int] = {}
-            for target, kind in zip(targets, kinds, strict=True):
-                if target not in (-1, number):
-                    kept[target] = kept.get(target, kind) | (kind & 1)
-            if texts:
-                texts = _texts_of(kept, targets, texts)
-            targets, kinds = list(kept), bytes(kept.values())
-        robots = self._robots_of(page, result.robots)
-        canonical = result.canonical
-        if canonical is None and page.link:
-            canonical = facts.canonical_from_link(page.link, asked.url)
-        self._drop(number, asked)
-        self._ledger.finish(
-            Finished(
-                id=number,
-                url=asked.url,
-                status=page.status,
-                outcome=outcome,
-                error=error,
-                links=len(targets),
-                millis=asked.millis,
-                size=result.bytes,
-                content_type=page.content_type,
-                encoding=result.encoding,
-                title=result.title,
-                canonical=canonical,
-                robots=robots,
-                attempts=asked.attempt,
-                targets=array("I", targets).tobytes(),
-                kinds=kinds,
-                texts=texts,
-                body_hash=result.body_hash,
-                last_modified=page.last_modified,
-            )
-        )
-        trap = self._traps.judge(number, targets, result.body_hash)
-        if trap is not None:
-            self._ledger.trap(targets)
-            self._say_once(f"trap {trap}", _TRAPS[trap].format(url=asked.url))
-        self._ledger.reach_by_links(number, targets, bytes(len(kinds)) if trap else self._follows(kinds, robots))
-
-    def _worst(self, page: FetchedPage, result: PageResult) -> tuple[Outcome, str | None]:
-        parsed = Outcome(result.outcome)
-        if page.fault is None:
-            return parsed, result.error
-        if parsed is Outcome.OK or _FAULT_RANK.index(page.fault) <= _FAULT_RANK.index(parsed):
-            return page.fault, page.error
-        return parsed, result.error
-
-    def _robots_of(self, page: FetchedPage, meta: tuple[str, ...]) -> tuple[str, ...]:
-        if not page.x_robots_tag:
-            return meta
-        return tuple(sorted({*meta, *facts.robots_from_headers(page.x_robots_tag, self._options.agent)}))
-
-    def _follows(self, kinds: bytes, robots: tuple[str, ...]) -> bytes:
-        """For each target, whether this page gives it the right to be queued."""
-        if self._nofollow == "ignore":
-            return b"\1" * len(kinds)
-        if "nofollow" in robots:
-            return bytes(len(kinds))
-        return bytes(kind & 1 for kind in kinds) if self._nofollow == "all" else b"\1" * len(kinds)
-
-    def _parse_failed(self, failed: ParseFailed) -> None:
-        if failed.id < 0:
-            self._errands.sitemap_failed(failed.id, failed.error)
-            return
-        asked = self._asked[failed.id]
-        page = asked.page
-        assert page is not None
-        fault = page.fault if page.fault is not None else failed.outcome
-        self._finish(failed.id, asked, outcome=fault, error=page.error if page.fault is not None else failed.error)
-
-
-def _texts_of(kept: Collection[int], targets: list[int], packed: bytes) -> bytes:
-    """The texts of the targets that are kept, each that of its first place."""
-    lines = zlib.decompress(packed).decode().split("\n")
-    first = dict(zip(reversed(targets), reversed(lines), strict=True))
-    return zlib.compress("\n".join([first[target] for target in kept]).encode(), 1) if kept else b""
-
-
-def _status_in_words(status: int) -> str:
-    phrase = responses.get(status)
-    return f"{status} {phrase}" if phrase else f"status {status}"

@@ -22,8 +22,11 @@ LAYERS = [
     {"ledger", "state", "stats", "view"},
     {"limits", "progress", "ranking", "lookup", "diff"},
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
+    {"report"},
     {"outputs", "diff_lines"},
     {"errands"},
+    {"in_flight", "monitor"},
+    {"answers", "parsed"},
     {"coordinator"},
     {"api", "export"},
     {"demo", "grammar", "streaming"},
@@ -31,8 +34,9 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SEE_BOTH = {"errands", "coordinator", "api"}
-"""The only modules that may see fetch/ and parse/: the coordinator, its errands, and what puts the stages together."""
+SEE_BOTH = {"errands", "answers", "coordinator", "api"}
+"""The only modules that may see fetch/ and parse/: the coordinator with what it decides, and what puts the stages
+together."""
 NOT_IN_A_PARSER = {"requests", "urllib3", "sqlite3", "tqdm", "tldextract"}
 
 

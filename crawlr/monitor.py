@@ -1,0 +1,120 @@
+"""How the crawl goes: what its stages did so far, the row a second, and the number of parser processes that follows
+from it.
+
+From: the coordinator (its stages, the pools). To: reporter (status), --stats (timeline), parse pool (resize). Main
+thread.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+
+from crawlr import limits, machine
+from crawlr.frontier import Frontier
+from crawlr.options import Options
+from crawlr.parse.pool import ParsePool
+from crawlr.reporting import Status
+from crawlr.stats import Counts, Period, Stages, Timeline
+from crawlr.tuning import Tuner
+
+__all__ = ["Monitor"]
+
+logger = logging.getLogger(__name__)
+
+
+class Monitor:
+    """Looks at one crawl; changes nothing but the number of parser processes, and that only with a `tuner`."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        frontier: Frontier,
+        parse_pool: ParsePool,
+        stages: Stages,
+        counts: Counts,
+        tuner: Tuner | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._options = options
+        self._frontier = frontier
+        self._parse = parse_pool
+        self._stages = stages
+        self._counts = counts
+        self._tuner = tuner
+        self._clock = clock
+        self._started = clock()
+        self._slots_before = parse_pool.slot_seconds
+        self.timeline = Timeline()
+        self._last_counts = (counts.pages, counts.bytes, counts.errors)
+        self._last_row = self.load()
+
+    def status(self) -> Status:
+        """The crawl at this moment, for the screen."""
+        return Status(
+            pages=self._counts.pages,
+            queued=self._frontier.waiting,
+            in_flight=self._frontier.in_flight,
+            errors=self._counts.errors,
+            bytes=self._counts.bytes,
+            elapsed=self._clock() - self._started,
+            limiter=limits.limiter_word(self.load()),
+        )
+
+    def load(self) -> limits.Load:
+        """How busy the stages have been so far."""
+        options = self._options
+        slowest = max((host.interval for host in self._frontier.hosts.values()), default=0.0)
+        rate = f"--rps {options.rps:g}"
+        if slowest and (not options.rps or slowest > 1 / options.rps + 1e-9):
+            rate = f"Crawl-delay {slowest:g}s"
+        elif not options.rps:
+            rate = f"--per-host {options.per_host}"
+        stages = dataclasses.replace(
+            self._stages, waits=dict(self._stages.waits), rate_hosts=dict(self._stages.rate_hosts)
+        )
+        return limits.Load(
+            stages=stages,
+            elapsed=self._clock() - self._started,
+            procs=self._parse.procs,
+            concurrency=options.concurrency,
+            parse_busy=sum(self._parse.busy),
+            parse_slots=self._parse.slot_seconds - self._slots_before,
+            rate=rate,
+        )
+
+    def tick(self, now: float) -> None:
+        """Add a row to the timeline when its time has come, and let the tuner look at it."""
+        if now - self._started - self._last_row.elapsed < self.timeline.every:
+            return
+        load, before = self.load(), self._last_row
+        period = limits.since(load, before)
+        pages, size, errors = self._counts.pages, self._counts.bytes, self._counts.errors
+        self.timeline.add(
+            Period(
+                at=load.elapsed,
+                seconds=period.elapsed,
+                pages=pages - self._last_counts[0],
+                bytes=size - self._last_counts[1],
+                errors=errors - self._last_counts[2],
+                fetch_share=period.fetch_share,
+                parse_share=period.parse_share,
+                coordinator_share=period.coordinator_share,
+                limiter=limits.limiter_word(period),
+                queued=self._frontier.waiting,
+                in_flight=self._frontier.in_flight,
+                parse_procs=load.procs,
+            )
+        )
+        self._last_row, self._last_counts = load, (pages, size, errors)
+        if self._tuner is not None:
+            self._tune(self._tuner, period)
+
+    def _tune(self, tuner: Tuner, period: limits.Load) -> None:
+        """Change the number of parser processes when the period shows that another is better."""
+        change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
+        if change is not None:
+            logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)
+            self._parse.resize(change.procs)

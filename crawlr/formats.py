@@ -28,6 +28,8 @@ class Format(StrEnum):
     EDGES_JSONL = "edges.jsonl"
     EDGES_CSV = "edges.csv"
     EDGES_PARQUET = "edges.parquet"
+    HTML = "html"
+    """A report for people."""
     XML = "xml"
     """sitemaps.org."""
     GRAPHML = "graphml"
@@ -73,6 +75,7 @@ _ENDINGS = {
     "jl": Format.JSONL,  # as advertools calls it
     "csv": Format.CSV,
     "parquet": Format.PARQUET,
+    "html": Format.HTML,
     "xml": Format.XML,
     "graphml": Format.GRAPHML,
     "gexf": Format.GEXF,
@@ -103,8 +106,8 @@ def outputs_of(paths: Sequence[str], *, format: str | None = None) -> tuple[Outp
 
 def wants_texts(outputs: Sequence[Output], columns: Columns) -> bool:
     """Whether an output has a place for the texts of links."""
-    tables = set(_TABLES.values()) | (set(_TABLES) if columns is Columns.ADVERTOOLS else set())
-    return any(each.format in tables for each in outputs)
+    places = {Format.HTML, *_TABLES.values(), *(_TABLES if columns is Columns.ADVERTOOLS else ())}
+    return any(each.format in places for each in outputs)
 
 
 def check_columns(outputs: Sequence[Output], columns: Columns) -> None:

@@ -46,16 +46,18 @@ def write_all(
     *,
     head: Mapping[str, object],
     columns: Columns = Columns.NATIVE,
+    stats: Mapping[str, object] | None = None,
 ) -> list[Written]:
-    """Write every output, in order. `head` are the fields of sitemap.json before its lists.
+    """Write every output, in order. `head` are the fields of sitemap.json before its lists; `stats` is the accounting
+    of the crawl (sinks.stats_json), None when it is not known any more.
 
     MachineError when one can't be written; it is then not there, and those before it are.
     """
     source = Source(view, head)
-    return [_write(each, source, columns) for each in outputs]
+    return [_write(each, source, columns, stats) for each in outputs]
 
 
-def _write(output: Output, source: Source, columns: Columns) -> Written:
+def _write(output: Output, source: Source, columns: Columns, stats: Mapping[str, object] | None) -> Written:
     path = output.path
     match output.format:
         case Format.XML:
@@ -63,6 +65,11 @@ def _write(output: Output, source: Source, columns: Columns) -> Written:
         case Format.JSON:
             with files.whole(path) as out:
                 sitemap_json.write(out, source.view, head=dict(source.head))
+        case Format.HTML:
+            from crawlr import report  # with all it needs: only for who wants it
+
+            with files.whole(path) as out:
+                report.write(out, source.view, head=source.head, stats_document=stats, source=source)
         case Format.GRAPHML:
             with files.whole(path) as out:
                 graphml.write(out, source)

@@ -378,3 +378,19 @@ def test_texts_are_not_gathered_for_outputs_without_a_place_for_them(
         edges = list(csv.DictReader(file))
 
     assert {(edge["kind"] != "", edge["anchor_text"]) for edge in edges} == {(True, "")}
+
+
+def test_the_report_of_a_crawl_has_its_accounting_and_its_texts(tmp_path: Path, site: Callable[..., Site]) -> None:
+    """At the end of the crawl the report knows where the time went; made later, of the map, it does not."""
+    server = site({"/": Reply(body=LINKING), "/b": Reply(status=404)}, default=page())
+    outs = [str(tmp_path / name) for name in ("x.json", "report.html")]
+    crawlr.crawl(server.url(), out=outs, rps=0, parse_procs=1).close()
+    written = export(outs[0], outputs_of([str(tmp_path / "later.html")]))
+    report, later = ((tmp_path / name).read_text(encoding="utf-8") for name in ("report.html", "later.html"))
+
+    assert (written[0].pages, written[0].edges) == (6, 5)
+    assert "Picture of b" in report
+    assert "Picture of b" not in later
+    assert all("/dropped" in text and text.rstrip().endswith("</html>") for text in (report, later))
+    assert [text.count("<b>Limited by</b>") > 0 for text in (report, later)] == [True, False]
+    assert ["accounting of the crawl was not at hand" in text for text in (report, later)] == [False, True]

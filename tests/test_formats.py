@@ -26,6 +26,8 @@ NAMES = [
     ("edges.parquet", Format.EDGES_PARQUET),
     ("pages.parquet", Format.PARQUET),
     ("sitemap.xml.gz", Format.XML),
+    ("report.html", Format.HTML),
+    ("edges.html.gz", Format.HTML),
     ("edges.xml", Format.XML),
     ("site.graphml", Format.GRAPHML),
     ("site.gexf.gz", Format.GEXF),
@@ -78,6 +80,7 @@ WANT_TEXTS = [
     (["pages.jl"], Columns.ADVERTOOLS, True),
     (["edges.parquet"], Columns.ADVERTOOLS, True),
     (["x.json"], Columns.ADVERTOOLS, False),
+    (["report.html"], Columns.NATIVE, True),
     ([], Columns.NATIVE, False),
 ]
 

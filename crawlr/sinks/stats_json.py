@@ -15,19 +15,19 @@ from crawlr import limits
 from crawlr.frontier import Frontier
 from crawlr.stats import Timeline, Wait
 
-__all__ = ["write"]
+__all__ = ["document", "write"]
 
 
-def write(out: TextIO, *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object]) -> None:
-    """Write the document. `pages` are the counts that sitemap.json has, too."""
-    json.dump(document(load=load, timeline=timeline, frontier=frontier, pages=pages), out, indent=1)
+def write(out: TextIO, found: dict[str, object]) -> None:
+    """Write what `document` made."""
+    json.dump(found, out, indent=1)
     out.write("\n")
 
 
 def document(
     *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object]
 ) -> dict[str, object]:
-    """The document as plain values."""
+    """The accounting as plain values. `pages` are the counts that sitemap.json has, too."""
     stages = load.stages
     fetch_parts = stages.fetch_connect + stages.fetch_first_byte + stages.fetch_body
     parse_parts = stages.parse_decode + stages.parse_parse + stages.parse_resolve

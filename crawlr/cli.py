@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -16,14 +16,15 @@ from crawlr import grammar
 from crawlr.errors import CrawlrError, MachineError, OptionsError
 
 if TYPE_CHECKING:
+    from crawlr.gate_rules import Result
     from crawlr.options import Options
     from crawlr.progress import Screen
     from crawlr.reporting import Summary
 
 __all__ = ["main"]
 
-_RESERVED = ("why", "diff")
-_VERBS = ("demo", "export", *_RESERVED)
+_FAILED = 10
+"""The exit status when a gate of --fail-on was tripped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,14 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] in _RESERVED:
-        raise OptionsError(
-            f"{words[0]!r} is kept for a command of a later version; for a host of that name write https://{words[0]}"
-        )
-    if words and words[0] == "demo":
-        return _demo(words[1:])
-    if words and words[0] == "export":
-        return _export(words[1:])
+    if words and words[0] in _VERBS:
+        return _VERBS[words[0]](words[1:])
     given = vars(grammar.build_parser().parse_intermixed_args(words))
     seeds = given.pop("seeds", [])
     for seed in seeds:
@@ -112,6 +107,106 @@ def _export(words: list[str]) -> int:
     return 0
 
 
+def _why(words: list[str]) -> int:
+    given = vars(grammar.build_why_parser().parse_intermixed_args(words))
+    asked = given.get("url", [])
+    if len(asked) != 1:
+        what = "no URL is named" if not asked else f"{asked[1]!r} is one URL too many"
+        raise OptionsError(f"why: {what}; accepted: the address of a page, or a path on the first seed's host")
+    path = given.get("crawl_file") or _default_crawl()
+
+    from crawlr import why
+    from crawlr.export import open_crawl
+    from crawlr.sinks.sitemap_json import dumps
+
+    with open_crawl(path) as (view, head):
+        answer = why.explain(view, head, asked[0])
+    if given.get("json", False):
+        _print_json([dumps(why.document(answer)), "\n"])
+    else:
+        _print(why.lines(answer))
+    return 0
+
+
+def _default_crawl() -> str:
+    """The file that a crawl without --out leaves here."""
+    for path in ("sitemap.json", "sitemap.json.crawl"):
+        if os.path.exists(path):
+            return path
+    raise OptionsError("why: there is no sitemap.json here; accepted: --in FILE")
+
+
+def _diff(words: list[str]) -> int:
+    given = vars(grammar.build_diff_parser().parse_intermixed_args(words))
+    found = given.get("file", [])
+    if len(found) != 2:
+        few = "no file is named" if not found else "only one file is named"
+        what = few if len(found) < 2 else f"{found[2]!r} is one file too many"
+        raise OptionsError(
+            f"diff: {what}; accepted: OLD NEW, each a sitemap.json[.gz] or the state of a crawl (.crawl)"
+        )
+
+    from crawlr.options import read_diff_gates
+
+    asked, junit_path = read_diff_gates(given.get("fail_on"), junit=given.get("junit"))
+
+    from crawlr import diff_lines, gates
+    from crawlr.diff import compare
+    from crawlr.export import open_crawl
+    from crawlr.sinks import files, junit
+
+    with (
+        open_crawl(found[0]) as old,
+        open_crawl(found[1]) as new,
+        compare(old, new) as diff,
+    ):
+        if given.get("json", False):
+            _print_json(diff_lines.document(diff))
+        elif not given.get("quiet", False):
+            _print(diff_lines.lines(diff, old=found[0], new=found[1]))
+        results = gates.check_diff(diff, asked)
+    if junit_path is not None:
+        with files.whole(junit_path) as out:
+            junit.write(out, results, name="crawlr diff")
+    return _tell_gates(results, is_quiet=given.get("quiet", False), is_stdout_taken=given.get("json", False))
+
+
+_VERBS = {"demo": _demo, "export": _export, "why": _why, "diff": _diff}
+
+
+def _tell_gates(results: Sequence[Result], *, is_quiet: bool, is_stdout_taken: bool) -> int:
+    """Says what the gates found, on GitHub also as annotations of the workflow; the exit status."""
+    from crawlr import gate_lines
+
+    failed = [result for result in results if result.total]
+    for line in gate_lines.lines(failed if is_quiet else results):
+        _say(line, sys.stderr)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in gate_lines.workflow_commands(failed):
+            _say(line, sys.stderr if is_stdout_taken else sys.stdout)
+    return _FAILED if failed else 0
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Prints an answer, as long as somebody reads. MachineError when it can't be written."""
+    try:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass  # `crawlr diff a b | head` has seen enough
+    except OSError as error:
+        raise MachineError(f"cannot write standard output: {error.strerror or error}") from error
+
+
+def _print_json(pieces: Iterable[str]) -> None:
+    """Likewise, in UTF-8 whatever the terminal's encoding is."""
+    from crawlr.sinks import files
+
+    with suppress(BrokenPipeError), files.whole("-") as out:
+        out.writelines(pieces)
+
+
 _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
 """For multiprocessing's tracker, which gets our warning options: after a forced end it removes our semaphores, as it is
 meant to, and nobody needs to read of that."""
@@ -133,7 +228,8 @@ def _crawl(options: Options, look: _Look) -> int:
         _logging_to(screen, look.verbosity),
     ):
         summary = api.run(options, reporter=screen, catch_signals=True)
-    return _status_of(summary)
+    failed = _tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
+    return _status_of(summary) or failed
 
 
 def _status_of(summary: Summary) -> int:

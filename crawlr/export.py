@@ -41,7 +41,7 @@ def open_crawl(path: str) -> Iterator[tuple[CrawlView, dict[str, object]]]:
             begin = file.read(16)
             changed_at = os.fstat(file.fileno()).st_mtime
     except OSError as error:
-        raise OptionsError(f"export: cannot read {path}: {error.strerror or error}") from error
+        raise OptionsError(f"cannot read {path}: {error.strerror or error}") from error
     if begin != b"SQLite format 3\0":
         with open_sitemap(path) as found:
             yield found

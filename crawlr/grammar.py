@@ -13,7 +13,7 @@ from typing import NoReturn
 from crawlr import __version__
 from crawlr.errors import OptionsError
 
-__all__ = ["build_demo_parser", "build_export_parser", "build_parser"]
+__all__ = ["build_demo_parser", "build_diff_parser", "build_export_parser", "build_parser", "build_why_parser"]
 
 _DESCRIPTION = """\
 crawlr maps a web site: every page under the URLs, each fetched once, and every
@@ -32,15 +32,21 @@ examples:
   crawlr https://example.com -o map.json -o pages.csv -o edges.csv
                                                    tables, too
   crawlr export sitemap.json -o site.graphml       any output later, without crawling
+  crawlr why https://example.com/old-page          where it was found, what became of it
+  crawlr diff old.json sitemap.json                what changed since
+  crawlr https://example.com --fail-on broken,slow=2s
+                                                   status 10 when a link is broken
 
-The ending of FILE says what is written: .json the whole map, .csv, .jsonl or
-.parquet a page a row (edges.csv and the like: a link a row), .xml a sitemap for
-search engines, .graphml, .gexf or .dot a graph; .gz after it compresses.
+The ending of FILE says what is written: .json the whole map, .html a report to read,
+.csv, .jsonl or .parquet a page a row (edges.csv and the like: a link a row), .xml a
+sitemap for search engines, .graphml, .gexf or .dot a graph; .gz after it compresses.
 
 DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with or
-without iB. RE is a Python regular expression, searched in the whole URL.
+without iB. RE is a Python regular expression, searched in the whole URL. GATES are
+some of broken, errors, damaged, redirect-loop, robots, incomplete, slow=DURATION,
+large=SIZE, deep=N.
 Exit status: 0 done, 1 a fault of this machine, 2 wrong usage, 3 no page could be
-had, 130 or 143 interrupted."""
+had, 10 --fail-on found something, 130 or 143 interrupted."""
 
 _DEMO = """\
 Serves a small site on this machine, crawls it into crawlr-demo.json and
@@ -52,12 +58,28 @@ sitemap.json.gz, or from the state (.crawl) that an unfinished crawl left. The
 ending of each FILE after -o says what is written; crawlr --help lists them.
 Kinds and texts of links are in a state alone."""
 
+_WHY = """\
+Explains one URL of a crawl: where it was found (the shortest way from a seed,
+and every page that leads there), what it answered, where it redirects, which
+rule kept it from being requested, and with which other spelling it is one page.
+For a URL that was never seen: which rule would decide about it. URL may be a
+path on the first seed's host. Nothing is requested."""
+
+_DIFF = """\
+Tells what changed between two crawls: pages new and gone, links broken and
+mended, changed statuses, titles, canonicals, redirects and depths. OLD and NEW
+are each a sitemap.json[.gz] or the state (.crawl) of a crawl. Nothing is
+requested. GATES are those of a crawl (crawlr --help), which stop only at what
+is worse in NEW than in OLD, and new, gone, status, title, canonical, redirect,
+depth: any such change. Exit status: 0, or 10 when --fail-on found something."""
+
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the crawl command. Values stay text, options not given are absent: Options.make reads them."""
     parser = _Parser(
         prog="crawlr",
-        usage="crawlr [OPTIONS] URL [URL ...]\n       crawlr export FILE -o FILE [-o FILE ...]\n       crawlr demo",
+        usage="crawlr [OPTIONS] URL [URL ...]\n       crawlr export FILE -o FILE [-o FILE ...]\n"
+        "       crawlr why URL [--in FILE]\n       crawlr diff OLD NEW [--fail-on GATES]\n       crawlr demo",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=_Layout,
@@ -120,6 +142,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--fresh", action="store_true", help="throw that state away and begin anew")
     add("--durable", action="store_true", help="survive a power cut too, not only a killed process")
     add("--stats", metavar="FILE", help="what the time went on, as JSON")
+    _add_gates(add, help="exit status 10 for any of these; repeatable")
 
     _add_look(parser)
     return parser
@@ -156,6 +179,45 @@ def build_export_parser() -> argparse.ArgumentParser:
     _add_outputs(add, default="")
     add = parser.add_argument_group("on the screen").add_argument
     add("-q", "--quiet", action="store_true", help="only what went wrong")
+    _add_meta(add)
+    return parser
+
+
+def build_why_parser() -> argparse.ArgumentParser:
+    """The parser of `crawlr why`."""
+    parser = _Parser(
+        prog="crawlr why",
+        usage="crawlr why URL [--in FILE] [--json]",
+        description=_WHY,
+        formatter_class=_Layout,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("url", nargs="*", metavar="URL", help=argparse.SUPPRESS)
+    add = parser.add_argument_group("options").add_argument
+    add("--in", dest="crawl_file", metavar="FILE", help="sitemap.json[.gz] or .crawl (sitemap.json)")
+    add("--json", action="store_true", help="for programs")
+    _add_meta(add)
+    return parser
+
+
+def build_diff_parser() -> argparse.ArgumentParser:
+    """The parser of `crawlr diff`."""
+    parser = _Parser(
+        prog="crawlr diff",
+        usage="crawlr diff OLD NEW [OPTIONS]",
+        description=_DIFF,
+        formatter_class=_Layout,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("file", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
+    add = parser.add_argument_group("options").add_argument
+    _add_gates(add, help="exit status 10 for any of these; repeatable")
+    add("--json", action="store_true", help="for programs")
+    add("-q", "--quiet", action="store_true", help="only what --fail-on found, and what went wrong")
     _add_meta(add)
     return parser
 
@@ -208,6 +270,11 @@ def _add_outputs(add: _Add, *, default: str) -> None:
     add("-o", "--out", action="append", metavar="FILE", help=f"- = stdout; repeatable{default}")
     add("--format", metavar="FORMAT", help="of every FILE, whatever its ending")
     add("--columns", metavar="NAMES", help="of tables: native (default), sf, advertools")
+
+
+def _add_gates(add: _Add, *, help: str) -> None:  # noqa: A002  # argparse's word
+    add("--fail-on", action="append", metavar="GATES", help=help)
+    add("--junit", metavar="FILE", help="what --fail-on found, as JUnit's XML")
 
 
 def _add_look(parser: argparse.ArgumentParser) -> None:

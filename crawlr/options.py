@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from crawlr import __version__, option_values
 from crawlr.errors import OptionsError
 from crawlr.formats import Columns, Format, Output, check_columns, outputs_of
+from crawlr.gate_rules import ACCEPTED, ACCEPTED_BY_DIFF, Gate, read_gates
 from crawlr.option_values import DAY, KIB, LINK_KINDS, MIB, Reader
 
-__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted", "read_outputs"]
+__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted", "read_diff_gates", "read_outputs"]
 
 PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
@@ -77,6 +78,14 @@ class Options:
     fresh: bool = False
     durable: bool = False
     stats: str | None = None
+    fail_on: tuple[str, ...] = ()
+    """Gates as `gates` reads them."""
+    junit: str | None = None
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """What makes the crawl fail, in order."""
+        return read_gates(self.fail_on) if self.fail_on else ()
 
     @property
     def agent(self) -> str:
@@ -204,7 +213,11 @@ _RULES = {
     "fresh": _SWITCH,
     "durable": _SWITCH,
     "stats": _Rule("a file in a folder that exists", option_values.text),
+    "fail_on": _Rule(ACCEPTED, lambda given: tuple(gate.text for gate in read_gates(given))),
+    "junit": _Rule("a file in a folder that exists", option_values.text),
 }
+_DIFF_GATES = _Rule(ACCEPTED_BY_DIFF, lambda given: read_gates(given, is_diff=True))
+_CRAWL_FILE = "a sitemap.json[.gz], or the state of a crawl (.crawl)"
 _SEED = _Rule("the address of an http or https page, such as https://example.com", option_values.seed)
 _EXTRAS = {
     # value of --fetcher or --parser: (module it needs, extra that brings it)
@@ -215,7 +228,18 @@ _EXTRAS = {
 
 def accepted(name: str) -> str:
     """What the option of that name (snake_case) accepts, in a few words, for error messages."""
-    return _RULES[name].accepted
+    return _CRAWL_FILE if name == "crawl_file" else _RULES[name].accepted
+
+
+def read_diff_gates(fail_on: object, *, junit: object = None) -> tuple[tuple[Gate, ...], str | None]:
+    """The gates of a diff and the file for them: both options, read and checked as those of a crawl."""
+    try:
+        gates = read_gates(fail_on, is_diff=True) if fail_on else ()
+    except ValueError as error:
+        raise _refusal("fail_on", fail_on, str(error), _DIFF_GATES) from error
+    path = None if junit is None else str(_read("junit", junit))
+    _check_junit(path, has_gates=bool(gates))
+    return gates, path
 
 
 def read_outputs(
@@ -285,13 +309,18 @@ def _check_together(options: Options) -> None:
         raise OptionsError("--insecure and --ca-bundle exclude each other: verify nothing, or by that file")
     if options.block_private and options.proxy is not None:
         raise OptionsError("--block-private and --proxy exclude each other: behind a proxy only it knows the address")
+    _check_junit(options.junit, has_gates=bool(options.fail_on))
     if options.stats == "-":
         raise _refusal("stats", "-", "standard output has the page lines")
     if options.stats is not None:
         _check_writable("stats", options.stats)
         if any(_is_same(options.stats, path) for path in options.out):
             raise OptionsError(f"--stats: {options.stats!r} is the file of --out too; accepted: another file")
-    for name, path in (*(("out", path) for path in options.out), ("stats", options.stats)):
+    if options.junit is not None and any(
+        _is_same(options.junit, path) for path in (*options.out, options.stats or "-")
+    ):
+        raise OptionsError(f"--junit: {options.junit!r} is the file of another output; accepted: another file")
+    for name, path in (*(("out", path) for path in options.out), ("stats", options.stats), ("junit", options.junit)):
         if path is not None and options.state and _is_same(path, options.state):
             raise OptionsError(f"--{name}: {path!r} is where the state of the crawl is kept; accepted: another file")
     sent = {name.lower() for name, _ in options.header}
@@ -307,6 +336,16 @@ def _check_outputs(outputs: tuple[Output, ...], columns: Columns) -> None:
         if each.path != "-":
             _check_writable("out", each.path)
     check_columns(outputs, columns)
+
+
+def _check_junit(path: str | None, *, has_gates: bool) -> None:
+    if path is None:
+        return
+    if not has_gates:
+        raise OptionsError("--junit: nothing is asked that could fail; accepted with --fail-on")
+    if path == "-":
+        raise _refusal("junit", "-", "standard output is for people")
+    _check_writable("junit", path)
 
 
 def _is_same(path: str, other: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from crawlr.formats import Written
+from crawlr.gate_rules import Result
 from crawlr.options import Options
 from crawlr.records import PageRecord, SkipReason, StopReason
 
@@ -60,6 +61,8 @@ class Summary:
     """URL and reason of the first page or skipped URL that went wrong; None when nothing did."""
     state: str | None = None
     """Path of the state file that was kept, from which --resume goes on; None when the crawl is complete."""
+    gates: tuple[Result, ...] = ()
+    """What came of each gate of --fail-on, in order."""
 
 
 class Reporter(Protocol):

@@ -179,7 +179,7 @@ class Command:
         if folder is None:
             folder = self.folder / f"run-{next(self._numbers)}"
             folder.mkdir()
-        given = [] if "--rps" in args or args[:1] in (("export",), ("demo",)) else ["--rps", "0"]
+        given = [] if "--rps" in args or args[:1] in (("export",), ("demo",), ("why",), ("diff",)) else ["--rps", "0"]
         path = None
         if out is not None:
             path = folder / out

@@ -75,6 +75,8 @@ OPTIONS = [
     ("--resume", "resume", True),
     ("--fresh", "fresh", True),
     ("--stats s.json", "stats", "s.json"),
+    ("--fail-on broken --fail-on errors,slow=2s", "fail_on", ("broken", "errors", "slow=2s")),
+    ("--fail-on broken --junit j.xml", "junit", "j.xml"),
 ]
 
 
@@ -144,8 +146,31 @@ MISTAKES = [
     ("export x.json -o z.csv --depth 3", "--depth", "crawlr export --help"),
     ("export /no/such/x.json -o z.csv", "/no/such/x.json", "No such file"),
     ("x.example export", "'export'", "https://export"),
-    ("why http://x.example", "'why'", "https://why"),
-    ("diff", "'diff'", "https://diff"),
+    ("why", "why: no URL is named", "the address of a page"),
+    ("why /a /b", "why: '/b'", "the address of a page"),
+    ("why / --in", "--in", "a sitemap.json[.gz], or the state"),
+    ("why / --in /no/such/x.json", "/no/such/x.json", "No such file"),
+    ("why / --depth 3", "--depth", "crawlr why --help"),
+    ("diff", "diff: no file is named", "OLD NEW"),
+    ("diff a.json", "diff: only one file is named", "OLD NEW"),
+    ("diff a.json b.json c.json", "diff: 'c.json'", "OLD NEW"),
+    ("diff /no/such/x.json b.json", "/no/such/x.json", "No such file"),
+    ("diff a.json b.json --fail-on brokn", "--fail-on: ['brokn']", "new,gone,status"),
+    ("diff a.json b.json --junit j.xml", "--junit", "accepted with --fail-on"),
+    (
+        "diff a.json b.json --fail-on broken --junit /no/such/folder/j.xml",
+        "--junit: '/no/such/folder/j.xml'",
+        "a folder",
+    ),
+    ("x.example --fail-on brokn", "--fail-on: ['brokn']", "broken,errors,damaged"),
+    ("x.example --fail-on gone", "--fail-on: ['gone']", "'gone' is a gate of crawlr diff"),
+    ("x.example --fail-on slow", "--fail-on: ['slow']", "a duration, such as slow=2s"),
+    ("x.example --fail-on", "--fail-on", "some of broken,errors"),
+    ("x.example --junit j.xml", "--junit", "accepted with --fail-on"),
+    ("x.example --fail-on broken --junit -", "--junit: '-'", "a file in a folder that exists"),
+    ("x.example --fail-on broken --junit sitemap.json", "--junit: 'sitemap.json'", "another file"),
+    ("x.example --fail-on broken --junit sitemap.json.crawl", "--junit: 'sitemap.json.crawl'", "another file"),
+    ("x.example why", "'why'", "https://why"),
     ("-q demo", "'demo'", "https://demo"),
     ("x.example diff", "'diff'", "https://diff"),
     ("demo --depth 3", "--depth", "crawlr demo --help"),
@@ -180,7 +205,9 @@ def test_help_and_version(capsys: Any) -> None:
     assert capsys.readouterr().out == f"crawlr {crawlr.__version__}\n"
 
 
-@pytest.mark.parametrize("verb", [[], ["demo"], ["export"]], ids=["crawl", "demo", "export"])
+@pytest.mark.parametrize(
+    "verb", [[], ["demo"], ["export"], ["why"], ["diff"]], ids=lambda verb: "".join(verb) or "crawl"
+)
 def test_help_fits_a_terminal_of_80_columns(verb: list[str], monkeypatch: Any, capsys: Any) -> None:
     """Nobody reads wrapped help; examples may be longer."""
     monkeypatch.setenv("COLUMNS", "80")

@@ -20,7 +20,7 @@ LAYERS = [
     {"reporting", "known", "scope", "stopping"},
     {"frontier", "journal", "traps", "fetch", "parse"},
     {"ledger", "state", "stats", "view"},
-    {"limits", "progress", "ranking", "lookup", "diff"},
+    {"limits", "progress", "ranking", "lookup", "diff", "gate_lines"},
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
     {"report"},
     {"outputs", "diff_lines"},

@@ -394,3 +394,15 @@ def test_the_report_of_a_crawl_has_its_accounting_and_its_texts(tmp_path: Path, 
     assert all("/dropped" in text and text.rstrip().endswith("</html>") for text in (report, later))
     assert [text.count("<b>Limited by</b>") > 0 for text in (report, later)] == [True, False]
     assert ["accounting of the crawl was not at hand" in text for text in (report, later)] == [False, True]
+
+
+def test_texts_of_both_runs_of_a_resumed_crawl_are_there(tmp_path: Path, site: Callable[..., Site]) -> None:
+    """What the first run kept is still known when the second one writes the table."""
+    server = site({"/": page("/a"), "/a": page("/b"), "/b": page("/")})
+    out = tmp_path / "edges.csv"
+    for options in ({"max_pages": 1}, {"resume": True}):
+        crawlr.crawl(server.url(), out=out, columns="advertools", rps=0, parse_procs=1, **options).close()
+    texts = texts_in(out)
+
+    assert set(texts) == {server.url(path) for path in ("/a", "/b", "/")}
+    assert all(texts.values())

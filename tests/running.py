@@ -23,7 +23,7 @@ GUARD = ROOT / "tests" / "loopback"
 LEFT_LIMIT = 4.0
 """Seconds after the program's end within which every process of its session must have ended."""
 _NOT_INHERITED = frozenset(
-    ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "netrc", "crawlr_auth", "crawlr_failpoint"]
+    ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "netrc", "crawlr_auth", "crawlr_failpoint", "github_actions"]
 )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from crawlr import gates
+from crawlr import gate_lines, gates
 from crawlr.diff import compare
 from crawlr.gate_rules import Gate, Name, Result, Violation, read_gates
 from crawlr.sinks import junit
 from tests.made_crawl import SITE as MADE
 from tests.made_crawl import made_view
+from tests.servers.local import Reply
+from tests.servers.local import page as html
 from tests.test_diff import GONE, OK, SITE, made, moved
 
 
@@ -248,3 +251,146 @@ def test_junit_survives_text_from_the_web() -> None:
 
     assert [case.get("name") for case in cases] == ["https://x.test/?\"<a>&'\\x00\ufffd\\ud800", "6 more"]
     assert cases[0][0].get("message") == "500 ]]> \\x1b[31m\\x0d\\x0a<b>"
+
+
+# ---------------------------------------------------------------- on the screen
+
+
+def result(name: Name, total: int, *, says: str = "404 Not Found") -> Result:
+    kept = tuple(Violation(url=f"{SITE}/{name}/{number}", says=says) for number in range(total))
+    return Result(gate=Gate(name=name, text=name.value), total=total, violations=kept)
+
+
+def test_lines_name_what_was_found_up_to_a_length() -> None:
+    """A hundred lines a gate are read by nobody's eyes, the number is."""
+    shown = list(gate_lines.lines([result(Name.BROKEN, 1), result(Name.ERRORS, 250), result(Name.ROBOTS, 0)]))
+
+    assert shown[:3] == ["gate broken: 1 violation", f"  {SITE}/broken/0  404 Not Found", "gate errors: 250 violations"]
+    assert shown[-2:] == ["  and 150 more (--junit FILE)", "gate robots: passed"]
+    assert len(shown) == 2 + 1 + 100 + 2
+
+
+def test_annotations_are_shared_among_the_gates() -> None:
+    """GitHub shows ten errors of a step: each gate has some, and the last tells how many are left."""
+    shown = list(gate_lines.workflow_commands([result(Name.BROKEN, 3), result(Name.ERRORS, 50)]))
+
+    assert len(shown) == 10
+    assert sum("title=crawlr broken::" in line for line in shown) == 3
+    assert shown[0] == f"::error title=crawlr broken::{SITE}/broken/0  404 Not Found"
+    assert shown[-1] == "::error title=crawlr::44 more violations; the log and --junit FILE list them"
+    assert len(list(gate_lines.workflow_commands([result(Name.BROKEN, 10)]))) == 10
+
+
+def test_annotation_cannot_be_broken_out_of() -> None:
+    """A page's text is escaped as the workflow's grammar wants it, line ends and percent signs first of all."""
+    gate = Gate(name=Name.SLOW, text="slow=1s,2:3%")
+    nasty = Violation(url="https://x.test/%0A?a::b", says="x\n::stop-commands::y\r\x1b")
+    (line,) = gate_lines.workflow_commands([Result(gate=gate, total=1, violations=(nasty,))])
+
+    assert line == (
+        "::error title=crawlr slow=1s%2C2%3A3%25::https://x.test/%250A?a::b  x\\x0a::stop-commands::y\\x0d\\x1b"
+    )
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_tripped_gate_is_status_10_and_listed(site: Any, run_cli: Any) -> None:
+    """The map is written, the list is on stderr, JUnit's file has it too; a gate that passed says so."""
+    served = site({"/": html("/gone"), "/gone": Reply(status=404)})
+    running = run_cli.start("--fail-on", "broken,robots", "--junit", "junit.xml", served.url())
+    ran = running.wait()
+    root = ElementTree.fromstring((ran.folder / "junit.xml").read_text())
+
+    assert ran.rc == 10
+    assert ran.site_map.document["complete"] is True
+    assert ran.err.splitlines() == [
+        "gate broken: 1 violation",
+        f"  {served.url('/gone')}  404 Not Found, linked from {served.url('/')}",
+        "gate robots: passed",
+    ]
+    assert [suite.get("failures") for suite in root] == ["1", "0"]
+
+
+def test_crawl_that_passes_is_status_0(site: Any, run_cli: Any) -> None:
+    """And quiet when it is asked to be."""
+    ran = run_cli("-q", "--fail-on", "broken,errors,incomplete", site({"/": html()}).url(), rc=0)
+
+    assert (ran.out, ran.err) == ("", "")
+
+
+def test_no_page_at_all_stays_status_3(site: Any, run_cli: Any) -> None:
+    """A crawl that got nothing is told as such; the gates are told too."""
+    ran = run_cli("--retries", "0", "--fail-on", "errors", site({}).url(), rc=3)
+
+    assert "gate errors: 1 violation" in ran.err
+
+
+@pytest.mark.parametrize("words", [[], ["--out", "-"]], ids=["map in a file", "map on stdout"])
+def test_annotations_are_written_in_a_workflow(words: list[str], site: Any, run_cli: Any) -> None:
+    """Only there, and not into a map that goes to standard output."""
+    served = site({"/": html("/gone"), "/gone": Reply(status=404)})
+    ran = run_cli(
+        *("--fail-on", "errors", *words, served.url()),
+        rc=10,
+        out=None if words else "sitemap.json",
+        env={"GITHUB_ACTIONS": "true"},
+    )
+    expected = f"::error title=crawlr errors::{served.url('/gone')}  404 Not Found"
+
+    assert (expected in ran.out.splitlines(), expected in ran.err.splitlines()) == (not words, bool(words))
+
+
+def test_gates_from_python(site: Any, crawl: Any) -> None:
+    """crawlr.crawl() raises nothing for them: the result says what they found."""
+    served = site({"/": html("/gone"), "/gone": Reply(status=404)})
+    found = crawl(served.url(), fail_on=["broken", "slow=60s"]).result.gates
+
+    assert [(each.gate.text, each.total) for each in found] == [("broken", 1), ("slow=60s", 0)]
+
+
+def test_diff_command(site: Any, run_cli: Any) -> None:
+    """Two crawls from files: 0 when nothing is worse, 10 when a gate says so; text, JSON and JUnit."""
+    served = site({"/": html("/a", title="One"), "/a": html()})
+    run_cli("-q", served.url(), out=None, folder=run_cli.folder)
+    (run_cli.folder / "sitemap.json").rename(run_cli.folder / "old.json")
+    served.routes = {"/": html("/a", title="Two"), "/a": Reply(status=404)}
+    run_cli("-q", served.url(), out=None, folder=run_cli.folder)
+
+    def diff(*words: str, rc: int) -> Any:
+        return run_cli("diff", *words, rc=rc, out=None, folder=run_cli.folder)
+
+    same = diff("old.json", "old.json", "--fail-on", "broken,status,title", rc=0)
+    changed = diff("old.json", "sitemap.json", rc=0)
+    failed = diff("old.json", "sitemap.json", "-q", "--fail-on", "broken", "--junit", "j.xml", rc=10)
+    document = json.loads(diff("old.json", "sitemap.json", "--json", "--fail-on", "title", rc=10).out)
+    back = diff("sitemap.json", "old.json", "--fail-on", "broken,errors", rc=0)
+
+    assert same.out.splitlines()[2:] == ["= 2 pages without a change"]
+    assert f"    404  {served.url('/a')}  linked from {served.url('/')}" in changed.out.splitlines()
+    assert (failed.out, failed.err.splitlines()[0]) == ("", "gate broken: 1 violation")
+    assert "<failure" in (run_cli.folder / "j.xml").read_text()
+    assert document["changed_title"] == [{"url": served.url("/"), "old": "One", "new": "Two"}]
+    assert "* 1 mended link" in back.out.splitlines()
+
+
+def test_why_command(site: Any, run_cli: Any) -> None:
+    """The file that a crawl left here is the one that is asked, whichever it is; --in names another."""
+    served = site({"/": html("/a", "/b"), "/a": html()}, default=html())
+    run_cli("-q", "--max-pages", "2", served.url(), out=None, folder=run_cli.folder)
+
+    def why(*words: str, rc: int = 0) -> Any:
+        return run_cli("why", *words, rc=rc, out=None, folder=run_cli.folder)
+
+    by_default = why("/b").out
+    (run_cli.folder / "sitemap.json").rename(run_cli.folder / "other.json")
+    by_state = why("/b").out
+    document = json.loads(why(served.url("/a"), "--in", "other.json", "--json").out)
+    (run_cli.folder / "sitemap.json.crawl").unlink()
+    missing = why("/b", rc=2).err
+
+    assert "unvisited (page_budget): --max-pages 2 was reached before its turn came" in by_default
+    assert "unvisited (page_budget)" in by_state
+    assert document["way"][0] | {"status": 200} == document["way"][0]
+    assert [step["by"] for step in document["way"]] == ["seed", "link"]
+    assert "why: there is no sitemap.json here" in missing

@@ -63,9 +63,11 @@ class MadeCrawl:
         body: int | None = None,
         depth: int = 1,
         parent: str | None = "/",
+        in_sitemap: bool = False,
     ) -> int:
         """A page. `to`: it redirects there; `body`: the hash of its body."""
         number = self.url(place, depth=depth, parent=parent)
+        self._urls[number][7] |= Flag.IN_SITEMAP if in_sitemap else 0
         target = None if to is None else self.url(to)
         self._pages[number] = [
             number, status, outcome, error, 0, millis, 0 if status is None else size, HTML, "utf-8", title, canonical,
@@ -102,11 +104,17 @@ class MadeCrawl:
         return journal
 
     @contextmanager
-    def view(self, *, with_texts: bool = True) -> Iterator[CrawlView]:
+    def view(self, *, with_texts: bool = True, has_sitemaps: bool = True) -> Iterator[CrawlView]:
         """The view of it, with a depth limit of 3."""
         journal = self.journal(with_texts=with_texts)
         try:
-            yield CrawlView(journal, stop_reason=StopReason.PAGE_BUDGET, depth_limit=3, all_edges=False)
+            yield CrawlView(
+                journal,
+                stop_reason=StopReason.PAGE_BUDGET,
+                depth_limit=3,
+                all_edges=False,
+                has_sitemaps=has_sitemaps,
+            )
         finally:
             journal.close()
 
@@ -114,7 +122,7 @@ class MadeCrawl:
 def everything() -> MadeCrawl:
     """The crawl of the module's docstring."""
     made = MadeCrawl()
-    made.page("/", depth=0, parent=None, title=TITLE, body=1)
+    made.page("/", depth=0, parent=None, title=TITLE, body=1, in_sitemap=True)
     made.page("/about", title="About", millis=2500, size=5_000_000, body=2)
     made.page("/copy", title="About", body=2, canonical=f"{SITE}/about")
     made.page("/copy2", title="About", body=2)
@@ -153,8 +161,8 @@ def everything() -> MadeCrawl:
     made.url("/late", depth=2, parent="/about")
     made.url("/deep", depth=4, parent="/about")
     # sitemaps
-    made.page("/orphan", depth=0, parent=None, title="Orphan", body=5)
-    made.page("/hidden", depth=0, parent=None, robots="noindex", title="Hidden", body=6)
+    made.page("/orphan", depth=0, parent=None, title="Orphan", body=5, in_sitemap=True)
+    made.page("/hidden", depth=0, parent=None, robots="noindex", title="Hidden", body=6, in_sitemap=True)
     made.link("/about", "/hidden", "hidden")
     made.skip("/listed-but-refused", "robots_disallowed", RULE, depth=0, parent=None)
     # another host, and one that was never reached by any way

@@ -2,8 +2,8 @@
 
 From: the lists of the view (second pass). To: the tab Sitemap. Main thread.
 
-Nothing marks a URL that a sitemap named, but its place tells it: such a URL has depth 0 and no parent, as a seed has.
-Of seeds themselves, and of what their redirects lead to, it can't be told; they are left out on both sides.
+A page's record says whether a sitemap names it. Of a URL that was not requested its place tells it: one that only a
+sitemap leads to has depth 0 and no parent, as a seed has.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ class Listed:
     """Compares the two, URL by URL. The first rows of each kind are kept."""
 
     def __init__(self, source: Source, facts: Facts, urls: Urls, *, rows: int = ROWS) -> None:
-        options = source.head.get("options")
-        self.is_asked = bool(isinstance(options, dict) and options.get("sitemaps"))
-        """The crawl took URLs from sitemaps; else there is nothing to compare."""
+        self.is_asked = False
+        """The crawl took URLs from sitemaps; else there is nothing to compare. Set by the first page."""
         self._source = source
         self._facts = facts
         self._urls = urls
@@ -43,11 +42,12 @@ class Listed:
 
     def see(self, page: PageRecord) -> None:
         """Take a page in."""
-        if not self.is_asked:
+        if page.in_sitemap is None:
             return
-        if self._is_listed(page):
+        self.is_asked = True
+        if page.in_sitemap:
             self._see_listed(page, ", ".join(obstacles(page)), shown(page.title))
-        elif page.depth > 0 and is_html(page) and not obstacles(page):
+        elif is_html(page) and not obstacles(page):
             self.missing += 1
             if len(self._missing) < self._most:
                 links = self._source.degrees.into[page.id]
@@ -64,7 +64,7 @@ class Listed:
             if self._is_listed(unvisited):
                 self._see_listed(unvisited, None, None)
 
-    def _is_listed(self, record: PageRecord | SkippedRecord | UnvisitedRecord) -> bool:
+    def _is_listed(self, record: SkippedRecord | UnvisitedRecord) -> bool:
         return record.depth == 0 and record.parent is None and record.url not in self._seeds
 
     def _see_listed(
@@ -77,7 +77,8 @@ class Listed:
             self.unfit_kinds[why] += 1
             if len(self._unfit) < self._most:
                 self._unfit.append((self._urls.of(record.id), why, status, title))
-        if not self._source.degrees.into[record.id] and not self._facts.redirects_into[record.id]:
+        ways = self._source.degrees.into[record.id] + self._facts.redirects_into[record.id]
+        if not ways and record.url not in self._seeds:
             self.orphans += 1
             if len(self._orphans) < self._most:
                 self._orphans.append((self._urls.of(record.id), status, title))

@@ -31,6 +31,8 @@ _MANY_TAGS = 20_000
 """Tags of a page below which no nesting takes long: 0.2 s at the worst. To count the depth costs 15% of a page's
 time."""
 _SHORTEST_TAG = 3
+_PIECE = 64 * 1024
+"""Bytes of a long page given to libxml2 at a time: it cannot be stopped within a piece."""
 _END = "crawlr-end"
 _END_TAG = f"<{_END}>".encode()
 
@@ -43,9 +45,16 @@ def scan(text: str, wanted: frozenset[str]) -> Elements:
         return scanner.scan(text, wanted)
     names = _names(wanted)
     is_long = len(text) > _MANY_TAGS * _SHORTEST_TAG and text.count("<") > _MANY_TAGS
+    source = text.encode("utf-8", "replace") + _END_TAG
     target = _CountingTarget(names) if is_long else _Target(names)
+    parser = _parser(target)
     try:
-        etree.fromstring(text.encode("utf-8", "replace") + _END_TAG, _parser(target))
+        if is_long:
+            for start in range(0, len(source), _PIECE):
+                parser.feed(source[start : start + _PIECE])
+            parser.close()
+        else:
+            etree.fromstring(source, parser)
     except _TooDeepError:
         return scanner.scan(text, wanted)._replace(is_truncated=True)
     except etree.LxmlError:

@@ -108,11 +108,14 @@ def _product(agent: str) -> str:
     return agent.partition("/")[0].strip().lower()
 
 
+_WEEKDAY = re.compile(r"\s*unavailable_after\s*:\s*[a-z]+\s*", re.IGNORECASE)
+
+
 def _items(content: str) -> list[str]:
     """Parts between commas; the comma behind a weekday belongs to the date of `unavailable_after`."""
     items: list[str] = []
     for part in content.split(","):
-        if items and "unavailable_after" in items[-1].lower() and not any(c.isdigit() for c in items[-1]):
+        if items and _WEEKDAY.fullmatch(items[-1]):
             items[-1] += "," + part
         else:
             items.append(part)

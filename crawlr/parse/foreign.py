@@ -5,16 +5,20 @@ From: scanner, at an svg or math tag. To: scanner, at the place where HTML goes 
 It matters because names mean other things there: `<title/>`, `<style/>` and `<script/>` close themselves and their
 content is no raw text, `<base>` is no base, `<image>` is no img, CDATA sections are text. Links in SVG's own script
 and style elements, which the standard would read as elements, are none here either.
+
+Open elements are kept while foreign content lasts, and then forgotten. So two things are not told: what a stray end tag
+closes in the HTML around (guessed, see Around), and a frameset in HTML in SVG, which would replace the whole body.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from crawlr.parse import tokens
 from crawlr.parse.elements import RAW_TEXT, Element
 
-__all__ = ["MEANINGFUL", "scan"]
+__all__ = ["MEANINGFUL", "Around", "scan"]
 
 # "A start tag whose tag name is one of": these end foreign content wherever they stand.
 _BREAKOUT = frozenset({
@@ -46,18 +50,13 @@ _SPECIAL = frozenset({
 _SCOPES = frozenset({
     "applet", "caption", "html", "marquee", "object", "table", "td", "template", "th",
 })  # fmt: skip
-_ORDINARY = frozenset({
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i",
-    "ins", "kbd", "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
-    "time", "tt", "u", "var",
-})  # fmt: skip
-_CLOSING = (_ORDINARY | _SPECIAL) - {"body", "html"}
 _CLOSES_P = frozenset({
     "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl", "fieldset",
     "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr",
     "li", "listing", "main", "menu", "nav", "ol", "p", "plaintext", "pre", "search", "section", "summary",
     "table", "ul", "xmp", "dd", "dt",
 })  # fmt: skip
+_NEVER_NESTED = frozenset({"a", "button", "nobr", "option", "p"})  # a start tag closes the open one
 MEANINGFUL = frozenset({"a", "feimage", "image", "script", "use"})
 """Names that mean in SVG what links.py takes them for; a `base` or a `form` in there is none. (MathML has `a`.)"""
 _FARTHEST = 512
@@ -84,22 +83,33 @@ def scan(text: str, position: int, *, root: str, wanted: frozenset[str], found: 
 
 
 class Around:
-    """Which elements may be open in the HTML around: those that had a start tag before.
+    """Which elements seem to be open in the HTML around: those with more start tags than end tags before.
 
-    Whether they have been closed since is not looked at, only a stray end tag would tell the difference.
+    The scanner keeps no stack. What this takes for open by mistake (an element that another one's end has closed)
+    matters to a stray end tag in foreign content alone.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._searched: dict[str, int] = {}
-        """Name -> where to look on for it; -1: found. So each name costs one pass over the text at most."""
+        self._position = 0
+        self._open: Counter[str] = Counter()
+        """Counted up to `_position`: so all calls together cost one pass over the text."""
 
     def has(self, name: str, *, before: int) -> bool:
-        searched = self._searched.get(name, 0)
-        if searched >= 0:
-            is_found = tokens.start_tag(name).search(self._text, searched, before) is not None
-            self._searched[name] = searched = -1 if is_found else before
-        return searched < 0
+        while self._position >= 0 and (token := tokens.ANY.match(self._text, self._position, before)):
+            self._position = token.end()
+            opening = token[tokens.COMMENT]
+            if opening:
+                self._position = tokens.end_of_markup(opening, self._text, self._position)
+                continue
+            found = token[tokens.NAME].lower()
+            if token[tokens.CLOSING]:
+                self._open[found] = max(0, self._open[found] - 1)
+            elif found in RAW_TEXT:
+                self._position = tokens.end_of_raw_text(found, self._text, self._position)
+            elif not token[tokens.SLASHES].endswith("/"):
+                self._open[found] = 1 if found in _NEVER_NESTED else self._open[found] + 1
+        return self._open[name] > 0
 
 
 class _Foreign:
@@ -122,10 +132,12 @@ class _Foreign:
         while position >= 0 and self._open and (token := tokens.ANY.match(self._text, position)):
             position = token.end()
             opening = token[tokens.COMMENT]
-            if opening == "!--":
-                position = tokens.end_of_comment(self._text, position)
+            if opening and opening != "!--" and self._open[-1].space != "html":
+                position = self._text.find("]]>", position) + 3  # a CDATA section (§13.2.5.42)
+                if position < 3:
+                    break
             elif opening:
-                position = self._end_of_section(position)
+                position = tokens.end_of_markup(opening, self._text, position)
             elif token[tokens.CLOSING]:
                 if not self._close(token[tokens.NAME].lower()):
                     return token.start(tokens.CLOSING) - 1
@@ -134,12 +146,6 @@ class _Foreign:
             else:
                 position = after
         return position if not self._open else -1
-
-    def _end_of_section(self, position: int) -> int:
-        """Where the CDATA section ends: it is one in foreign elements only, a bogus comment elsewhere (§13.2.5.42)."""
-        end = "]]>" if self._open[-1].space != "html" else ">"
-        at = self._text.find(end, position)
-        return at + len(end) if at >= 0 else -1
 
     # ---- start tags
 
@@ -208,13 +214,17 @@ class _Foreign:
         if self._open[at].space != "html":
             if name in {"br", "p"}:
                 return self._leave_foreign()
+            is_bounded = False
             while at >= last and self._open[at].space != "html":
                 if self._open[at].name == name:
                     self._pop_to(at)
                     return True
+                is_bounded = is_bounded or self._open[at].holds_html
                 at -= 1
+            if is_bounded:
+                return True  # no end tag of HTML reaches out of where HTML may stand
             if at < 0:
-                return name not in _CLOSING or not self._around.has(name, before=self._begin)
+                return name in {"body", "html"} or not self._around.has(name, before=self._begin)
         while at >= last and not self._open[at].holds_html:
             element = self._open[at]
             if element.name == name and element.space == "html":

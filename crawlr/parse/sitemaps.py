@@ -65,7 +65,8 @@ def read(body: bytes, *, url: str) -> Sitemap:
     text = decode(body, sniff(body, None)[0])
     addresses = _Addresses(url)
     if not text.lstrip(_BLANK).startswith("<"):
-        addresses.add_lines(text)
+        # Half an address is another address: of a file that breaks off the last line does not count.
+        addresses.add_lines(text[: text.rfind("\n") + 1] if is_damaged else text)
         return Sitemap(kind="text" if addresses.urls else "invalid", urls=tuple(addresses.urls), damaged=is_damaged)
     reader = _Reader(addresses)
     kind = reader.read(text)

@@ -24,11 +24,11 @@ __all__ = [
     "SLASHES",
     "attributes",
     "end_of_comment",
+    "end_of_markup",
     "end_of_raw_text",
     "is_blank",
     "stops",
     "tag_like",
-    "text_before",
 ]
 
 SPACE = r"\t\n\f\r "
@@ -97,12 +97,6 @@ def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[
     return re.compile(rf"<(?=[a-zA-Z][{seconds}])(?:{'|'.join(either)})")
 
 
-@cache
-def start_tag(name: str) -> re.Pattern[str]:
-    """A pattern for the start tags of one name, for `search`."""
-    return re.compile(rf"<{_any_case([name])}(?=[{SPACE}/>])")
-
-
 def _any_case(names: Iterable[str]) -> str:
     """An expression for the names in any case, common beginnings once: a failing match looks at one letter."""
     tails: dict[str, list[str]] = {}
@@ -113,22 +107,19 @@ def _any_case(names: Iterable[str]) -> str:
     return f"(?:{whole})?+" if whole and "" in tails else whole
 
 
-_BOGUS = re.compile("<[^>]*+>")
+_BOGUS = re.compile("<[!?/][^>]*+>")
 
 
-def text_before(token: re.Match[str]) -> str:
-    """The text that a token of ANY has run over to its tag or comment, what is no tag left out."""
-    return _BOGUS.sub("", token[0][: max(token.start(COMMENT), token.start(CLOSING)) - 1 - token.start()])
-
-
-def is_blank(text: str) -> bool:
-    """Whether text is nothing but HTML's white space."""
-    return not text.strip("\t\n\f\r ")
+def is_blank(skipped: str) -> bool:
+    """Whether what a token of ANY has run over holds no text: it is white space, NUL, and what is no tag."""
+    return not _BOGUS.sub("", skipped).strip("\0\t\n\f\r ")
 
 
 def attributes(source: str) -> dict[str, str | None]:
     """Attributes by lower-case name, references replaced; of two with one name the first counts (§13.2.5.33)."""
     found: dict[str, str | None] = {}
+    if "\0" in source:
+        source = source.replace("\0", "\ufffd")
     for name, value in _ATTRIBUTE.findall(source):
         key = name.lower() if name.isascii() else name  # only ASCII has cases here: the Kelvin sign is no k
         if key not in found:
@@ -141,6 +132,11 @@ def attributes(source: str) -> dict[str, str | None]:
 _COMMENT_START = re.compile("-?>")
 _COMMENT_END = re.compile("--!?>")
 _SCRIPT = re.compile(rf"<(?:!--|(/?)[sS][cC][rR][iI][pP][tT](?=[{SPACE}/>]))|-->")
+
+
+def end_of_markup(opening: str, text: str, start: int) -> int:
+    """Where ends what a token of ANY has opened with its group COMMENT. In HTML a CDATA section is a bogus comment."""
+    return end_of_comment(text, start) if opening == "!--" else text.find(">", start) + 1 or -1
 
 
 def end_of_comment(text: str, start: int) -> int:
@@ -172,9 +168,8 @@ def _end_of_script(text: str, start: int) -> int:
         start = match.end()
         found = match[0]
         if found == "<!--":
-            if not is_escaped:
-                is_escaped = True
-                start -= 2  # "<!-->" escapes nothing: its dashes may belong to the end
+            is_escaped = True
+            start -= 2  # its dashes may belong to the end: "<!-->" escapes nothing
         elif found == "-->":
             is_escaped = is_doubled = False
         elif not match[1]:

@@ -1,0 +1,124 @@
+"""The small grammars of links: meta refresh, srcset; and which elements an engine is asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlr.options import DEFAULT_FOLLOW
+from crawlr.parse import links
+
+# content -> what it leads to; "" reloads the page, None does nothing
+REFRESHES = {
+    "0;x": "x",
+    "0; url=x": "x",
+    "0, URL=x": "x",
+    "0 url=x": "x",
+    "0\t\n\x0c\r;\t\n\x0c\rurl\t=\nx": "x",
+    "  1  ;  url  =  x  ": "x",
+    "1;x y": "x y",
+    "1": "",
+    " 1 ": "",
+    "1;": "",
+    "1,": "",
+    "1;url=": "",
+    "1; url = ": "",
+    "1;;url=x": ";url=x",
+    "1;,x": ",x",
+    "1.9;x": "x",
+    "1...;x": "x",
+    ".5;x": "x",
+    ".;x": "x",
+    "": None,
+    " ": None,
+    ";x": None,
+    "x": None,
+    "url=x": None,
+    "-1;x": None,
+    "+1;x": None,
+    "1x;y": None,
+    "1e0;x": None,
+    "1:x": None,
+    "0url=x": None,
+    "\u0661;x": None,
+    "\x0b1;x": None,
+    "1\xa0;x": None,
+    "1;u": "u",
+    "1;ur=x": "ur=x",
+    "1;urlx": "urlx",
+    "1;url x": "url x",
+    "1;uRl=x": "x",
+    "1;url='x'y": "x",
+    '1;url="x"y': "x",
+    "1;url='x": "x",
+    "1;'x'y": "x",
+    '1;"x\'y"z': "x'y",
+    "1;url=x'y": "x'y",
+    "1;url=''": "",
+    "1;url=a;b,c": "a;b,c",
+    "1;url==x": "=x",
+}
+
+SRCSETS = {
+    "": [],
+    " , ,\t": [],
+    "a": ["a"],
+    "a,": ["a"],
+    "a,,": ["a"],
+    "a,b": ["a,b"],
+    "a, b": ["a", "b"],
+    "a ,b": ["a", "b"],
+    "a 1x,b 2x": ["a", "b"],
+    "a 1x, b 2x": ["a", "b"],
+    ",a": ["a"],
+    "a 1x": ["a"],
+    "a\n1x\t,\x0cb\r2x": ["a", "b"],
+    "a,b,c 1x": ["a,b,c"],
+    "a (,b), c": ["a", "c"],
+    "a (,b , c": ["a"],
+    "a 1x (x,y) 2x, b": ["a", "b"],
+    "a ) , b": ["a", "b"],
+    "a nonsense, b -1x": ["a", "b"],
+    "data:image/gif;base64,AA== 1x, b": ["data:image/gif;base64,AA==", "b"],
+    "a\xa01x": ["a\xa01x"],
+}
+
+
+@pytest.mark.parametrize("content", REFRESHES)
+def test_refresh_follows_the_standards_steps(content: str) -> None:
+    """HTML §4.2.5.3, step by step; white space around the URL is taken off as the URL parser would."""
+    assert links.refresh_target(content) == REFRESHES[content]
+
+
+@pytest.mark.parametrize("srcset", SRCSETS)
+def test_srcset_is_split_as_the_standard_splits_it(srcset: str) -> None:
+    """Commas belong to the URL unless they end it, and to descriptors in parentheses."""
+    assert list(links.srcset_candidates(srcset)) == SRCSETS[srcset]
+
+
+@given(st.text(alphabet="ab,() \t1x"))
+def test_srcset_never_loses_the_first_candidate(text: str) -> None:
+    """The first word that is more than commas is a candidate, without its commas at the end."""
+    words = [word for word in text.strip(" \t,").split() if word]
+
+    found = list(links.srcset_candidates(text))
+
+    assert (found[:1] == [words[0].rstrip(",")]) if words else not found
+
+
+def test_every_kind_of_the_option_exists() -> None:
+    """The names of --follow are names of kinds, the default ones first: their numbers fit into a flag."""
+    assert set(links.KINDS) >= {*DEFAULT_FOLLOW, "link", "img", "script"}
+    assert links.KINDS[: len(DEFAULT_FOLLOW)] == DEFAULT_FOLLOW
+    assert len(links.KINDS) == len(set(links.KINDS)) <= 32
+
+
+def test_an_engine_is_asked_for_no_more_than_is_wanted() -> None:
+    """Elements that say something about the page always, the others by kind."""
+    facts = {"base", "link", "meta"}
+
+    assert links.wanted_names(frozenset()) == facts
+    assert links.wanted_names(frozenset(DEFAULT_FOLLOW)) == facts | {"a", "area", "iframe", "frame"}
+    assert links.wanted_names(frozenset({"img"})) == facts | {"img", "source", "video"}
+    assert links.wanted_names(None) >= facts | {"a", "form", "input", "use"}

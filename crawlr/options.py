@@ -366,15 +366,15 @@ def _check_writable(name: str, path: str) -> None:
 
 
 def _check_installed(options: Options) -> None:
-    needed = [(name, *_EXTRAS[name]) for name in (options.fetcher, options.parser) if name in _EXTRAS]
-    if options.proxy is not None and options.proxy.startswith("socks") and options.fetcher == "urllib3":
-        needed.append((options.proxy.partition(":")[0], "socks", "socks"))
-    for value, module, extra in needed:
-        from importlib.util import find_spec
+    for option, value in (("--fetcher", options.fetcher), ("--parser", options.parser)):
+        if value in _EXTRAS:
+            from importlib.util import find_spec
 
-        if find_spec(module) is None:
-            option = {options.fetcher: "--fetcher", options.parser: "--parser"}.get(value, "--proxy")
-            raise OptionsError(f"{option}: {value!r} needs a package that is missing: pip install 'crawlr[{extra}]'")
+            module, extra = _EXTRAS[value]
+            if find_spec(module) is None:
+                raise OptionsError(
+                    f"{option}: {value!r} needs a package that is missing: pip install 'crawlr[{extra}]'"
+                )
 
 
 def _refusal(name: str, given: object, why: str, rule: _Rule | None = None) -> OptionsError:

@@ -310,7 +310,6 @@ def test_engine_that_is_not_installed_is_a_usage_error(monkeypatch) -> None:
     for values, extra in (
         ({"fetcher": "curl"}, "fast"),
         ({"parser": "lexbor"}, "fast"),
-        ({"proxy": "socks5://127.0.0.1:1"}, "socks"),
     ):
         with pytest.raises(OptionsError, match=rf"^--{next(iter(values))}: .*pip install 'crawlr\[{extra}\]'"):
             Options.make(SEED, **values)

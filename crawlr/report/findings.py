@@ -89,10 +89,9 @@ def _counted(sections: Sections) -> Iterator[tuple[int, Severity, str, str, str]
     for count, what in ((duplicates.body_groups, "body"), (duplicates.title_groups, "title")):
         yield count, look, "duplicates", f"group of pages has the same {what}", f"groups of pages have the same {what}"
     yield duplicates.untitled, look, "duplicates", "page has no title", "pages have no title"
-    unfit = "of the XML sitemap not for search engines"
-    yield listed.unfit, look, "listed", f"URL {unfit}", f"URLs {unfit}"
-    orphans = "of the XML sitemap without a link to"
-    yield listed.orphans, look, "listed", f"page {orphans} it", f"pages {orphans} them"
+    named, fit = "of the XML sitemap", "not for search engines"
+    yield listed.unfit, look, "listed", f"URL {named} is {fit}", f"URLs {named} are {fit}"
+    yield listed.orphans, look, "listed", f"page {named} has no link to it", f"pages {named} have no link to them"
     if listed.listed:
         missing = "missing from the XML sitemap"
         yield listed.missing, look, "listed", f"page is {missing}", f"pages are {missing}"

@@ -54,6 +54,10 @@ class Overview:
         parts = urlsplit(str(next(iter(seeds))))
         return f"{parts.scheme}://{parts.netloc}"
 
+    def short(self, url: str) -> str:
+        """An address as it is shown, as the page's script does it."""
+        return url.removeprefix(self.origin) if url.startswith(f"{self.origin}/") else url
+
     @property
     def errors(self) -> int:
         return self.pages - sum(count for status, count in self._statuses.items() if 200 <= status < 400)

@@ -316,7 +316,7 @@
     return {
       data,
       options: {
-        scales: { x: { time: false, distr: 3 }, y: { range: (_, low, high) => [0, Math.max(high, 1)] } },
+        scales: { x: { time: false, distr: 3, log: 2 }, y: { range: (_, low, high) => [0, Math.max(high, 1)] } },
         axes: [
           axis({ values: (_, values) => values.map((v) => (v === null ? "" : size(v))), label: "Size of the page" }),
           axis({ size: 60, label: axisLabel }),

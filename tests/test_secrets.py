@@ -18,7 +18,7 @@ SECRET = "s3cret-" + "word"
 
 def header(site: Site, name: str) -> set[str | None]:
     """The values of a header in every request to a site; None where it was not sent."""
-    return {dict((key.lower(), value) for key, value in hit.headers).get(name) for hit in site.requests}
+    return {{key.lower(): value for key, value in hit.headers}.get(name) for hit in site.requests}
 
 
 def test_secrets_go_to_the_seeds_origin_and_to_no_other(crawl: Crawl, site: MakeSite) -> None:

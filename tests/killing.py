@@ -172,7 +172,8 @@ class Campaign:
                 ran = running.wait(RUN_LIMIT)
         finally:
             server.close()
-        self._judge(ran, "the undisturbed run")
+        self._blame("the undisturbed run", problems(ran))
+        self._blame("the undisturbed run", differences(ran.site_map, self.expected))
         return ran.seconds
 
     def start(self, *extra: str, failpoint: str | None = None) -> Running:
@@ -193,8 +194,7 @@ class Campaign:
             with contextlib.suppress(ProcessLookupError):
                 (running.signal_group if group else running.signal)(signal.SIGKILL)
             self.note_death(running, f"{'group' if group else 'main'} at {moment:.2f} s")
-        if group:
-            leaks.clear_semaphores(semaphores)
+        leaks.clear_semaphores(semaphores)
 
     def die_at(self, failpoint: str) -> bool:
         """Run into that failpoint; False when the crawl ended without reaching it."""
@@ -217,6 +217,11 @@ class Campaign:
         running.process.wait(10)
         _, orphans = psutil.wait_procs(running.members(), timeout=ORPHAN_LIMIT)
         self._blame(how, [f"process left: {orphan}" for orphan in orphans])
+        if self._is_complete():
+            # killed after its last act: the file is whole, the state is gone, only the exit was missing
+            self.deaths.append(Death(how=how, position=self.server.position(), done=frozenset(), in_vain=frozenset()))
+            self._conclude(SiteMap.read(self.out))
+            return
         state = read_state(self._copy_state(), origin=self.server.url(""), nodes=self.nodes)
         self._blame(how, state.found)
         self._blame(how, [f"{path} was finished and is not any more" for path in self._state.done - state.done])
@@ -239,15 +244,29 @@ class Campaign:
         return sum(count - 1 for path, count in counts.items() if self._tries(path) == 1)
 
     def summary(self) -> str:
+        first = f": {self.violations[0][:300]}" if self.violations else ""
         worst = max((len(death.in_vain) for death in self.deaths), default=0)
         return (
             f"seed={self.seed} pages={len(self.expected.pages)} kills={len(self.deaths)} refetches={self.refetches} "
-            f"(worst kill {worst}, bound {self.bound} a kill) violations={len(self.violations)}"
+            f"(worst kill {worst}, bound {self.bound} a kill) violations={len(self.violations)}{first}"
         )
 
+    def _is_complete(self) -> bool:
+        return not self.state_path.exists() and self.out.exists() and SiteMap.read(self.out)["complete"] is True
+
     def _end(self, ran: Ran) -> None:
+        self._blame("the last run", problems(ran))
+        if ran.rc != 0 or ran.map is None:
+            self.is_finished = True
+            self._blame("the last run", [f"exit status {ran.rc}, stderr: {ran.err[-1500:]}"])
+        else:
+            self._conclude(ran.map)
+
+    def _conclude(self, site_map: SiteMap) -> None:
+        """The crawl is complete: compare it with the oracle, and its requests with what the deaths explain."""
         self.is_finished = True
-        self._judge(ran, "the last run")
+        self._blame("the end", violations(site_map))
+        self._blame("the end", differences(site_map, self.expected))
         self._blame("the end", self._repeated())
         for path, count in Counter(self.server.targets()).items():
             allowed = self._tries(path) * (1 + sum(path in death.in_vain for death in self.deaths))
@@ -255,13 +274,6 @@ class Campaign:
                 self._blame("the end", [f"{path} was requested {count} times, at most {allowed} are explained"])
         left = sorted(path.name for path in self.out.parent.iterdir() if path != self.out)
         self._blame("the end", [f"left beside the output: {left}"] if left else [])
-
-    def _judge(self, ran: Ran, which: str) -> None:
-        self._blame(which, problems(ran))
-        if ran.rc != 0 or ran.map is None:
-            self._blame(which, [f"exit status {ran.rc}, stderr: {ran.err[-1500:]}"])
-        else:
-            self._blame(which, differences(ran.map, self.expected))
 
     def _tries(self, path: str) -> int:
         """Requests of one URL in one undisturbed crawl."""

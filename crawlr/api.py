@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from crawlr import __version__, gates, limits, machine, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CallbackError, CrawlrError, OptionsError
+from crawlr.external import ExternalCheck
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns, wants_texts
 from crawlr.frontier import Frontier
@@ -195,6 +196,7 @@ def _run(
 def _seeds(options: Options) -> tuple[tuple[str, ...], str | None]:
     """The addresses of the seeds, each once, and user and password when one was written into a seed."""
     auth = options.auth
+    written: str | None = None
     found: dict[str, None] = {}
     for seed in options.seeds:
         url = urls.resolve(seed, seed)
@@ -203,8 +205,13 @@ def _seeds(options: Options) -> tuple[tuple[str, ...], str | None]:
             raise OptionsError(f"URL: {shown!r} is not an address of an http or https page")
         parts = urlsplit(url)
         if parts.username is not None and auth is None:
-            auth = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            auth = written = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         found[urls.without_userinfo(url)] = None
+    if written is not None and len({origin_of(url) for url in found}) > 1:
+        # --auth goes to every seed's origin, which is what its user asked for; this one was meant for one of them
+        raise OptionsError(
+            "URL: user and password in one of several sites would go to all of them; crawl that one alone"
+        )
     return tuple(found), auth
 
 
@@ -272,6 +279,20 @@ class _Crawl:
                 logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
                 try:
                     ending = coordinator.run()
+                    if options.check_external and ending.reason in (StopReason.FINISHED, StopReason.PAGE_BUDGET):
+                        check = ExternalCheck(
+                            options,
+                            journal=self._journal,
+                            scope=ledger.scope,
+                            fetch_pool=fetch_pool,
+                            mailbox=mailbox,
+                            is_stopped=(lambda: False) if stop is None else stop.is_set,
+                            say=self._reporter.notice,
+                        )
+                        limit = options.max_time
+                        stopped = check.run(deadline=None if limit is None else self._began + limit)
+                        if stopped is not None:
+                            ending = Ending(reason=stopped.reason, signal=stopped.signal)
                 except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
                     failure = error
                     is_interrupt = isinstance(error, KeyboardInterrupt)

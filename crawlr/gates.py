@@ -13,7 +13,7 @@ from itertools import islice
 
 from crawlr.diff import Diff, Entry, What, is_broken
 from crawlr.gate_rules import Gate, Name, Result, Violation
-from crawlr.records import Outcome, SkipReason
+from crawlr.records import ExternalClass, Outcome, SkipReason
 from crawlr.view import CrawlView
 
 __all__ = ["MOST_KEPT", "check", "check_diff"]
@@ -100,6 +100,12 @@ def _incomplete(head: Mapping[str, object]) -> Iterator[Violation]:
 def _broken(view: CrawlView) -> Iterator[Violation]:
     """What is broken and led to, with how many pages lead there and the first of them."""
     broken = {page.id for page in view.pages() if is_broken(page.status, page.outcome)}
+    outside = {
+        number: Violation(url=url, says=f"{error or status or outcome}, linked from ")
+        for number, url, status, outcome, kind, error in view.external_answers()
+        if kind == ExternalClass.BROKEN
+    }
+    broken |= outside.keys()
     counts: dict[int, int] = defaultdict(int)
     first: dict[int, list[int]] = defaultdict(list)
 
@@ -124,6 +130,10 @@ def _broken(view: CrawlView) -> Iterator[Violation]:
                 says=f"{_answer(page.status, page.outcome, page.error)}, linked from "
                 + _named([sources[number].url for number in first[page.id]], counts[page.id]),
             )
+    for target, violation in outside.items():
+        sources = view.addresses(first[target])
+        named = _named([sources[number].url for number in first[target]], counts[target])
+        yield Violation(url=violation.url, says=violation.says + named)
 
 
 def _named(names: list[str], total: int) -> str:

@@ -138,6 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("results").add_argument
     _add_outputs(add, default=" (sitemap.json)")
     add("--edges", metavar="WHICH", help="in-scope (default), or all: links to outside too")
+    add("--check-external", action="store_true", help="ask once if links to outside lead somewhere")
     add("--resume", action="store_true", help="go on from the state kept beside --out")
     add("--fresh", action="store_true", help="throw that state away and begin anew")
     add("--durable", action="store_true", help="survive a power cut too, not only a killed process")

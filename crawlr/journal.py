@@ -22,10 +22,10 @@ from typing import Any
 from crawlr import failpoints
 from crawlr.errors import MachineError, StateError
 
-__all__ = ["DamagedStateError", "Journal", "PageRow", "UrlRow"]
+__all__ = ["DamagedStateError", "ExternalRow", "Journal", "PageRow", "UrlRow"]
 
 APPLICATION_ID = 0x63726C72  # "crlr"
-VERSION = 2
+VERSION = 3
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- key: the identity, NULL when it is the url itself; flags: crawlr.known.Flag; parent NULL: a seed or sitemap URL
@@ -41,6 +41,8 @@ CREATE TABLE texts (id INTEGER PRIMARY KEY, texts BLOB NOT NULL);
 CREATE TABLE skipped (id INTEGER PRIMARY KEY, reason TEXT NOT NULL, error TEXT);
 -- how often a URL that waits for a retry has been asked already
 CREATE TABLE tries (id INTEGER PRIMARY KEY, attempts INTEGER NOT NULL);
+-- what --check-external found; class: crawlr.records.ExternalClass
+CREATE TABLE external (id INTEGER PRIMARY KEY, status INTEGER, outcome TEXT NOT NULL, class TEXT NOT NULL, error TEXT);
 CREATE TABLE sitemaps (url TEXT PRIMARY KEY, level INTEGER NOT NULL, is_done INTEGER NOT NULL, error TEXT)
     WITHOUT ROWID;
 """
@@ -69,6 +71,8 @@ PageRow = tuple[
     str | None,
 ]
 """The columns of `pages` in order."""
+ExternalRow = tuple[int, int | None, str, str, str | None]
+"""id, status, outcome, class, error"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +170,7 @@ class Journal:
         skipped: Sequence[tuple[int, str, str | None]] = (),
         sitemaps: Sequence[tuple[str, int, int, str | None]] = (),
         tries: Sequence[tuple[int, int]] = (),
+        external: Sequence[ExternalRow] = (),
         meta: dict[str, object] | None = None,
     ) -> None:
         """One group commit. `moved`: (depth, parent, root, hops, flags, id) of URLs whose place changed; `corrected`:
@@ -185,6 +190,8 @@ class Journal:
                 db.executemany("INSERT OR REPLACE INTO skipped VALUES (?,?,?)", skipped)
             if tries:
                 db.executemany("INSERT OR REPLACE INTO tries VALUES (?,?)", tries)
+            if external:
+                db.executemany("INSERT OR REPLACE INTO external VALUES (?,?,?,?,?)", external)
             if sitemaps:
                 db.executemany("INSERT OR REPLACE INTO sitemaps VALUES (?,?,?,?)", sitemaps)
             if meta:

@@ -69,6 +69,7 @@ class Options:
     nofollow: str | None = None
     """page, all or ignore; None: page, or ignore without robots (make puts the word)."""
     edges: str = "in-scope"
+    check_external: bool = False
     out: tuple[str, ...] = ("sitemap.json",)
     """Paths, "-" for stdout; none: nothing is written (crawlr.crawl)."""
     format: str | None = None
@@ -123,6 +124,8 @@ class Options:
             read["scope"] = "host"
         if read.get("format") not in (None, Format.JSON) and "out" not in read:
             raise OptionsError(f"--format: where is {read['format']} to go? accepted with --out FILE, or --out -")
+        if read.get("check_external") and read.setdefault("edges", "all") != "all":
+            raise OptionsError("--check-external: its answers are told of links to outside; accepted with --edges all")
         read["seeds"] = _seeds(seeds, read.pop("input_file", ()))
         options = cls(**read)
         _check_together(options)
@@ -205,6 +208,7 @@ _RULES = {
     "follow": _Rule(f"some of {','.join(LINK_KINDS)}", option_values.kinds),
     "nofollow": _one_of("page", "all", "ignore"),
     "edges": _one_of("in-scope", "all"),
+    "check_external": _SWITCH,
     "input_file": _Rule("a file of URLs, one a line, or - for standard input", option_values.names),
     "out": _Rule("a file in a folder that exists, or - for standard output", option_values.paths),
     "format": _one_of(*Format),

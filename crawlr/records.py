@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = [
+    "ExternalClass",
     "FetchFailure",
     "FetchTask",
     "FetchTiming",
@@ -93,6 +94,19 @@ class TaskKind(StrEnum):
     PAGE = "page"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
+    LINK = "link"
+    """Is a link target out of scope there? Its body is never wanted."""
+
+
+class ExternalClass(StrEnum):
+    """What --check-external found of a link target out of scope."""
+
+    OK = "ok"
+    BLOCKED = "blocked"
+    """It answers programs with 401, 403, 429 or 999: it may well be there."""
+    BROKEN = "broken"
+    UNCHECKED = "unchecked"
+    """It was not asked: robots.txt or its address forbids it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +120,8 @@ class FetchTask:
     url: str
     kind: TaskKind
     attempt: int = 1
+    method: str = "GET"
+    """GET, or HEAD of a LINK."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from crawlr.errors import OptionsError
-from crawlr.journal import Journal, PageRow, UrlRow
+from crawlr.journal import ExternalRow, Journal, PageRow, UrlRow
 from crawlr.known import FAR, Flag
-from crawlr.records import Outcome, SkipReason, StopReason, UnvisitedReason
+from crawlr.records import ExternalClass, Outcome, SkipReason, StopReason, UnvisitedReason
 from crawlr.view import CrawlView
 
 __all__ = ["open_sitemap"]
@@ -172,16 +172,20 @@ def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> b
     urls: list[UrlRow] = []
     pages: list[PageRow] = []
     skipped: list[tuple[int, str, str | None]] = []
+    external: list[ExternalRow] = []
 
     def commit() -> None:
-        journal.commit(urls=urls, pages=pages, skipped=skipped)
-        for rows in (urls, pages, skipped):
+        journal.commit(urls=urls, pages=pages, skipped=skipped, external=external)
+        for rows in (urls, pages, skipped, external):
             rows.clear()
 
     for row in values:
         number = _id(row["id"])
         if name == "external":
             urls.append((number, row["url"], None, 0, None, number, 0, 0))
+            if "class" in row:
+                kind = ExternalClass(row["class"]).value
+                external.append((number, row["status"], row["outcome"], kind, row["error"]))
         else:
             flags = Flag.IN_SCOPE | Flag.FOLLOWED
             if "in_sitemap" in row:

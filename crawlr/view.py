@@ -173,6 +173,16 @@ class CrawlView:
                 "SELECT id, url FROM urls WHERE flags & ? = 0 AND depth < ? ORDER BY id", (Flag.IN_SCOPE, FAR)
             )
 
+    def external_answers(self) -> Iterator[tuple[int, str, int | None, str | None, str | None, str | None]]:
+        """(id, url, status, outcome, class, error) of every link target out of scope; None from `status` on where
+        --check-external did not ask."""
+        if self.has_external:
+            yield from self._journal.query(
+                "SELECT u.id, u.url, e.status, e.outcome, e.class, e.error FROM urls u"
+                " LEFT JOIN external e ON e.id = u.id WHERE u.flags & ? = 0 AND u.depth < ? ORDER BY u.id",
+                (Flag.IN_SCOPE, FAR),
+            )
+
     def edges(self) -> Iterator[tuple[int, list[int]]]:
         """(source, targets) of every page with edges; the targets are those in scope, or all with --edges all."""
         in_scope = self._scope_map()

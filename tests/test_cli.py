@@ -67,6 +67,7 @@ OPTIONS = [
     ("--follow a,img", "follow", ("a", "img")),
     ("--nofollow all", "nofollow", "all"),
     ("--edges all", "edges", "all"),
+    ("--check-external", "check_external", True),
     ("-o -", "out", ("-",)),
     ("--out x.json.gz", "out", ("x.json.gz",)),
     ("-o x.json --out y.csv", "out", ("x.json", "y.csv")),

@@ -24,7 +24,7 @@ LAYERS = [
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
     {"report"},
     {"outputs", "diff_lines"},
-    {"errands"},
+    {"errands", "external"},
     {"in_flight", "monitor"},
     {"answers", "parsed"},
     {"coordinator"},
@@ -34,7 +34,7 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SEE_BOTH = {"errands", "answers", "coordinator", "api"}
+SEE_BOTH = {"errands", "external", "answers", "coordinator", "api"}
 """The only modules that may see fetch/ and parse/: the coordinator with what it decides, and what puts the stages
 together."""
 NOT_IN_A_PARSER = {"requests", "urllib3", "sqlite3", "tqdm", "tldextract"}

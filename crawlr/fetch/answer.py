@@ -48,7 +48,7 @@ def body_limit(status: int, fields: Fields, kind: TaskKind, *, max_body: int) ->
     Wanted is what a 2xx says of a robots.txt or a sitemap, and of a page that is HTML or may be: no Content-Type, or
     one that says nothing (WHATWG MIME Sniffing §7: those alone are sniffed for HTML).
     """
-    if not 200 <= status < 300:
+    if not 200 <= status < 300 or kind is TaskKind.LINK:
         return None
     if kind is TaskKind.ROBOTS:
         return robots.MAX_BYTES + 1  # one more tells the parser that something is missing

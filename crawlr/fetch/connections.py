@@ -236,8 +236,8 @@ def _tls_trouble(error: OSError | ValueError) -> Trouble:
 class OpenReply(Reply):
     """A reply that knows the connection it came by."""
 
-    def __init__(self, connection: Connection, exchange: Exchange, pool: OriginPool) -> None:
-        super().__init__(connection.wire, exchange)
+    def __init__(self, connection: Connection, exchange: Exchange, pool: OriginPool, *, is_head: bool = False) -> None:
+        super().__init__(connection.wire, exchange, is_head=is_head)
         self._connection = connection
         self._pool = pool
 
@@ -256,18 +256,19 @@ class OriginPool:
         self.route = route
         self._idle = idle
 
-    def ask(self, target: str, fields: bytes, exchange: Exchange) -> OpenReply:
+    def ask(self, target: str, fields: bytes, exchange: Exchange, *, method: str = "GET") -> OpenReply:
         """Send one request and read the header of its answer. Raises Trouble.
 
         `target` goes on the wire as it is, and `fields` (with the empty line) behind it. A kept connection that ends
         before a byte of the answer was closed by the server while the request was under way: that is no answer, and the
-        request goes to a new connection at once (RFC 9112 §9.3.1 allows it for GET).
+        request goes to a new connection at once (RFC 9112 §9.3.1 allows it for GET and HEAD).
         """
-        request = b"GET " + target.encode("ascii") + b" HTTP/1.1\r\n" + fields
+        request = f"{method} {target} HTTP/1.1\r\n".encode("ascii") + fields
+        is_head = method == "HEAD"
         connection = self._idle.take(self)
         if connection is not None:
             try:
-                return self._exchange(connection, request, exchange)
+                return self._exchange(connection, request, exchange, is_head=is_head)
             except Trouble as trouble:
                 if trouble.outcome not in _RACES or trouble.is_local or exchange.received:
                     raise
@@ -277,17 +278,17 @@ class OriginPool:
             if trouble.is_local:
                 self._idle.clear()  # gives descriptors back
             raise
-        return self._exchange(connection, request, exchange)
+        return self._exchange(connection, request, exchange, is_head=is_head)
 
     def keep(self, connection: Connection) -> None:
         """Take a connection back that is in step."""
         self._idle.keep(self, connection)
 
-    def _exchange(self, connection: Connection, request: bytes, exchange: Exchange) -> OpenReply:
+    def _exchange(self, connection: Connection, request: bytes, exchange: Exchange, *, is_head: bool) -> OpenReply:
         try:
             exchange.attach(connection.socket)
             exchange.send(connection.wire, request)
-            return OpenReply(connection, exchange, self)
+            return OpenReply(connection, exchange, self, is_head=is_head)
         except BaseException:
             connection.close()
             raise

@@ -135,7 +135,13 @@ class CurlFetcher:
             addresses = self._addresses(asked, exchange)
             handle = self._idle.take(asked) or self._idle.take_oldest() or _Handle(self._guard, self._policy, self._tls)
             got = handle.perform(
-                asked, target, kind=task.kind, addresses=addresses, exchange=exchange, max_body=self._max_body
+                asked,
+                target,
+                kind=task.kind,
+                is_head=task.method == "HEAD",
+                addresses=addresses,
+                exchange=exchange,
+                max_body=self._max_body,
             )
         except Trouble as trouble:
             if trouble.is_local:
@@ -245,6 +251,7 @@ class _Handle:
         target: str,
         *,
         kind: TaskKind,
+        is_head: bool,
         addresses: tuple[str, ...],
         exchange: Exchange,
         max_body: int,
@@ -257,6 +264,7 @@ class _Handle:
             self._turn_to(asked)
         if addresses != self._addresses:
             self._know(asked.origin, addresses)
+        easy.setopt(pycurl.NOBODY if is_head else pycurl.HTTPGET, 1)  # each undoes the other
         easy.setopt(pycurl.FRESH_CONNECT, int(self._is_out_of_step()))
         easy.setopt(pycurl.REQUEST_TARGET, asked.prefix + target if asked.is_forwarded else target)
         easy.setopt(pycurl.HTTPHEADER, asked.page if kind is TaskKind.PAGE else asked.rest)

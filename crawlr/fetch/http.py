@@ -118,7 +118,9 @@ class HttpFetcher:
         prefix, target = split(task.url)
         asked = self._origins.get(prefix) or self._ask_first(prefix, task.url)
         headers = asked.page if task.kind is TaskKind.PAGE else asked.rest
-        request = _Request(url=task.url, target=target, headers=headers, pool=asked.pool, exchange=exchange)
+        request = _Request(
+            method=task.method, url=task.url, target=target, headers=headers, pool=asked.pool, exchange=exchange
+        )
         raw: Any = self._adapter.send(request, stream=True).raw  # a Reply, or what a mock made
         answered = time.monotonic()
         try:
@@ -187,8 +189,10 @@ class _Headers(CaseInsensitiveDict[str]):
 class _Request(requests.PreparedRequest):
     """A request that is ready as it is: preparing one costs more than sending it, and writes the URL anew."""
 
-    def __init__(self, *, url: str, target: str, headers: _Headers, pool: OriginPool, exchange: Exchange) -> None:
-        self.method = "GET"
+    def __init__(
+        self, *, method: str, url: str, target: str, headers: _Headers, pool: OriginPool, exchange: Exchange
+    ) -> None:
+        self.method = method
         self.url = url
         self.headers = headers
         self.body = None
@@ -209,7 +213,7 @@ class _Request(requests.PreparedRequest):
         """Send it: what `send` wants of a connection pool."""
         route = self._pool.route
         target = f"http://{route.origin.authority}{self._target}" if route.is_forwarded else self._target
-        return self._pool.ask(target, self._wire_fields, self._exchange)
+        return self._pool.ask(target, self._wire_fields, self._exchange, method=self.method or "GET")
 
 
 class _Response(requests.Response):

@@ -103,7 +103,7 @@ class Reply:
     Raises Trouble. When that happens before a byte came, `exchange.received` has not changed.
     """
 
-    def __init__(self, wire: Wire, exchange: Exchange, *, is_connect: bool = False) -> None:
+    def __init__(self, wire: Wire, exchange: Exchange, *, is_connect: bool = False, is_head: bool = False) -> None:
         self._wire = wire
         self._exchange = exchange
         self._buffer = b""  # received and not yet used; filled by _fill
@@ -125,7 +125,8 @@ class Reply:
         if is_connect and self.status < 300:  # RFC 9112 §6.3: no body, the tunnel begins
             self._is_done = True
             return
-        framing = frame(self.status, self.headers)
+        # RFC 9112 §6.3: the answer to HEAD ends with its header, whatever length that announces
+        framing = Framing(is_chunked=False, length=0, is_clean=True) if is_head else frame(self.status, self.headers)
         options = {part.strip().lower() for value in self.headers.getlist("connection") for part in value.split(",")}
         if not framing.is_clean or "close" in options or (self._is_old and "keep-alive" not in options):
             self._can_stay = False

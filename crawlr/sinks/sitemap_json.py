@@ -55,7 +55,7 @@ def write(out: TextIO, view: CrawlView, *, head: dict[str, object]) -> None:
     )
     out.write(",\n")
     if view.has_external:
-        _write_list(out, "external", ({"id": number, "url": url} for number, url in view.external()))
+        _write_list(out, "external", _external(view))
         out.write(",\n")
     out.write('"edges": [')
     before = "\n"
@@ -90,6 +90,13 @@ def _pages(view: CrawlView) -> Iterator[dict[str, object]]:
             "last_modified": r.last_modified,
             **({} if r.in_sitemap is None else {"in_sitemap": r.in_sitemap}),
         }
+
+
+def _external(view: CrawlView) -> Iterator[dict[str, object]]:
+    """What --check-external found stands in the row, where it asked."""
+    for number, url, status, outcome, kind, error in view.external_answers():
+        found = {} if kind is None else {"status": status, "outcome": outcome, "class": kind, "error": error}
+        yield {"id": number, "url": url, **found}
 
 
 def _write_list(out: TextIO, name: str, rows: Iterable[dict[str, object]]) -> None:

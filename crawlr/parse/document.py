@@ -14,7 +14,7 @@ from typing import NamedTuple
 from crawlr.parse import anchors, facts, media_types, xhtml
 from crawlr.parse.elements import Element, Elements
 from crawlr.parse.encoding import decode, sniff
-from crawlr.parse.links import Address, FoundLink, collect, wanted_names
+from crawlr.parse.links import FACTS, Address, FoundLink, collect, wanted_names
 from crawlr.records import Link, ParsedPage
 
 __all__ = ["PARSERS", "Document", "parse_html", "read"]
@@ -111,7 +111,8 @@ def _read(
     found, title, is_truncated = engine(text, wanted) if markup == "html" else xhtml.scan(text, wanted)
     parsed = clock()
     address = Address(url, encoding)
-    base = facts.base_of(found)
+    about = [each for each in found if each[0] in FACTS]
+    base = facts.base_of(about)
     if base is not None:
         resolved = address.resolve(base)
         if resolved is not None:
@@ -127,8 +128,8 @@ def _read(
         base_url=address.base or url,
         title=facts.collapse(title),
         encoding=encoding,
-        canonical=facts.canonical_of(found, address.resolve),
-        robots=facts.robots_of(found, agent),
+        canonical=facts.canonical_of(about, address.resolve),
+        robots=facts.robots_of(about, agent),
         is_truncated=is_truncated,
         decode_seconds=decoded - started,
         parse_seconds=parsed - decoded,

@@ -16,7 +16,7 @@ from functools import cache
 from crawlr.parse.elements import Element
 from crawlr.parse.urls import Resolver
 
-__all__ = ["KINDS", "Address", "FoundLink", "collect", "refresh_target", "srcset_candidates", "wanted_names"]
+__all__ = ["FACTS", "KINDS", "Address", "FoundLink", "collect", "refresh_target", "srcset_candidates", "wanted_names"]
 
 FoundLink = tuple[str, str, bool]
 """URL as records.Link has it, kind, and whether rel says nofollow."""
@@ -61,7 +61,7 @@ KINDS = tuple(dict.fromkeys([*("a", "area", "iframe", "frame", "refresh", "link"
 element that names a page (canonical, next, prev, alternate), `stylesheet` and `resource` are the others; `img` is
 every picture of HTML (img, srcset, picture, poster), `image` SVG's; `cite` is the attribute of quotations and edits,
 `background` that of tables and bodies."""
-_FACTS = frozenset({"base", "link", "meta"})
+FACTS = frozenset({"base", "link", "meta"})
 """Elements that say something about the page whatever kinds of link are wanted."""
 
 
@@ -69,7 +69,7 @@ _FACTS = frozenset({"base", "link", "meta"})
 def wanted_names(follow: frozenset[str] | None) -> frozenset[str]:
     """The names of the elements that an engine must find for these kinds of link (None: all kinds) and for the
     facts."""
-    return _FACTS | {
+    return FACTS | {
         name for name, rules in _ATTRIBUTES.items() if follow is None or any(kind in follow for _, kind in rules)
     }
 

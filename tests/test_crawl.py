@@ -416,6 +416,41 @@ def test_a_shorter_way_found_later_gives_the_right_depth(crawl: Crawl, gate: Mak
     assert crawled.map.path(crawled.map.urls[crawled.map.page("/far")["parent"]]) == "/short"
 
 
+FAR_ENDS = {
+    "robots": Page(links=("/private",)),
+    "nofollow": Page(body=b'<meta name=robots content=nofollow><a href="/private">x</a>'),
+}
+
+
+@pytest.mark.parametrize("name", FAR_ENDS)
+def test_a_shorter_way_found_later_reaches_what_is_never_requested(crawl: Crawl, gate: MakeGate, name: str) -> None:
+    """A URL behind /far that a rule forbids gets its right depth too, although no answer follows that would tell."""
+    door = gate()
+    fake = web(
+        root=Page(links=("/x1", "/short")),
+        x1=Page(links=("/x2",)),
+        x2=Page(links=("/far",)),
+        short=Page(links=("/far",), gate=door),
+        far=FAR_ENDS[name],
+    )
+    fake.pages[f"{HOST}/robots.txt"] = Page(
+        body=b"User-agent: *\nDisallow: /private\n", headers={"Content-Type": "text/plain"}
+    )
+    far_is_done = threading.Event()
+
+    def on_page(record: PageRecord) -> None:
+        if record.url == f"{HOST}/far":
+            far_is_done.set()
+
+    started = crawl.start(f"{HOST}/", fetcher=fake, on_page=on_page)
+    assert far_is_done.wait(20), "the long way was not crawled while the short one was held"
+    door.open()
+    crawled = started.wait()
+    depths = {crawled.map.path(row["url"]): row["depth"] for row in [*crawled.map["pages"], *crawled.map["skipped"]]}
+
+    assert (depths["/far"], depths["/private"]) == (2, 3)
+
+
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_a_shorter_way_found_later_gives_the_right_set(crawl: Crawl, gate: MakeGate, depth: int) -> None:
     """What --depth had cut becomes a page when a shorter way shows that it fits."""

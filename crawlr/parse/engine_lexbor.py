@@ -25,33 +25,38 @@ _OPEN_LIMIT = 1_000
 """Start tags more than end tags; void elements count. With 1,000 open font elements a page of 15 kB takes 0.4 s and
 200 MB, with 2,000 it takes 1.9 s and 740 MB."""
 _ROOTS = ("math", "svg")
-_SILENT = ",".join(f"{root} {name} *" for root in _ROOTS for name in ("script", "style"))
+_MANY_ROOTS = 100
 
 
 def scan(text: str, wanted: frozenset[str]) -> Elements:
-    """The elements of the wanted names, in document order, and the title. Fails on no text, but for MemoryError."""
-    tags = text.count("<")
-    if tags > _MANY_TAGS or tags - 2 * text.count("</") > _OPEN_LIMIT or _lost_tag(wanted).search(text):
+    """The elements of the wanted names, in document order, and the title. Fails on no text, but for MemoryError.
+
+    An element that the standard's tree holds twice (adoption agency) is found twice.
+    """
+    if _is_too_much(text) or _lost_tag(wanted).search(text):
         return scanner.scan(text, wanted)
     tree = LexborHTMLParser(text)
     found: list[Element] = []
     nodes: list[LexborNode] = []
     titles: list[LexborNode] = []
-    has_foreign = False
+    roots: list[LexborNode] = []
     for node in tree.css(_selector(wanted)):  # templates' content is not in the tree
         name = (node.tag or "").lower()
         if name in wanted:
             found.append((name, node.attributes))
             nodes.append(node)
-        elif name == "title":
-            titles.append(node)
         else:
-            has_foreign = True
-    if has_foreign:
-        if tree.css_first(_SILENT) is not None or any(_is_misnamed(node) for node in nodes):
+            (titles if name == "title" else roots).append(node)
+    if roots:
+        if len(roots) > _MANY_ROOTS or any(map(_has_silent, roots)) or any(map(_is_misnamed, nodes)):
             return scanner.scan(text, wanted)
         titles = [node for node in titles if not _is_foreign(node)]
     return Elements(found, titles[0].text() if titles else None)
+
+
+def _is_too_much(text: str) -> bool:
+    tags = text.count("<")
+    return tags > _OPEN_LIMIT and (tags > _MANY_TAGS or tags - 2 * text.count("</") > _OPEN_LIMIT)
 
 
 @cache
@@ -68,6 +73,11 @@ def _lost_tag(wanted: frozenset[str]) -> re.Pattern[str]:
     """
     lost = ({"frame"} & wanted) | ({"image"} if "img" in wanted else set())
     return tokens.tag_like(lost) if lost else re.compile(r"(?!)")
+
+
+def _has_silent(root: LexborNode) -> bool:
+    """Whether elements stand in a script or style of SVG, where links are none."""
+    return root.css_first("script *,style *") is not None
 
 
 def _is_misnamed(node: LexborNode) -> bool:

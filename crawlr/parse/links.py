@@ -16,7 +16,17 @@ from functools import cache
 from crawlr.parse.elements import Element
 from crawlr.parse.urls import Resolver
 
-__all__ = ["FACTS", "KINDS", "Address", "FoundLink", "collect", "refresh_target", "srcset_candidates", "wanted_names"]
+__all__ = [
+    "FACTS",
+    "KINDS",
+    "Address",
+    "FoundLink",
+    "collect",
+    "forget",
+    "refresh_target",
+    "srcset_candidates",
+    "wanted_names",
+]
 
 FoundLink = tuple[str, str, bool]
 """URL as records.Link has it, kind, and whether rel says nofollow."""
@@ -236,8 +246,15 @@ _BREAKS = re.compile("[\t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
 
 _tables: dict[tuple[str, str], dict[str, str | None]] = {}
-"""(folder, encoding) -> href without its fragment -> URL or None. Filled and emptied by Address."""
+"""(folder, encoding) -> href without its fragment -> URL or None. Filled by Address, emptied by forget."""
 _remembered = 0
+
+
+def forget() -> None:
+    """Empty the table, as it is in a new process."""
+    global _remembered
+    _tables.clear()
+    _remembered = 0
 
 
 class Address:
@@ -246,10 +263,8 @@ class Address:
     __slots__ = ("_resolver", "base", "table")
 
     def __init__(self, base: str, encoding: str) -> None:
-        global _remembered
         if _remembered > _TABLE_LIMIT:
-            _tables.clear()
-            _remembered = 0
+            forget()
         self._resolver = Resolver(base, encoding)
         self.base: str | None = self._resolver.base if self._resolver.base.startswith(("http://", "https://")) else None
         """The base as an address; None when it is no http(s) one."""

@@ -88,13 +88,14 @@ def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[
     """A pattern for the start tags of `names`, and for those of `closed` that end in a slash. For `search`: what it
     finds may stand in a comment or an attribute.
 
-    The look at the second letter makes it three times as fast, 0.7 us for 1,000 characters of a page.
+    With many names the look at the second letter makes it three times as fast.
     """
     seconds = "".join(sorted({each[1] + each[1].upper() for each in (*names, *closed)}))
+    first = f"(?=[a-zA-Z][{seconds}])" if len(seconds) > 2 else ""
     either = [rf"(?:{_any_case(names)})(?=[{SPACE}/>])"]
     if closed:
         either.append(rf"(?:{_any_case(closed)})(?=[{SPACE}/>]){_ATTRIBUTES}[{SPACE}/]*+(?<=/)>")
-    return re.compile(rf"<(?=[a-zA-Z][{seconds}])(?:{'|'.join(either)})")
+    return re.compile(rf"<{first}(?:{'|'.join(either)})")
 
 
 def _any_case(names: Iterable[str]) -> str:

@@ -146,8 +146,9 @@ def _diff(words: list[str]) -> int:
             f"diff: {what}; accepted: OLD NEW, each a sitemap.json[.gz] or the state of a crawl (.crawl)"
         )
 
-    from crawlr.options import read_diff_gates
+    from crawlr.options import read_diff_gates, read_report
 
+    report_path = read_report(given.get("report"))
     asked, junit_path = read_diff_gates(given.get("fail_on"), junit=given.get("junit"))
 
     from crawlr import diff_lines, gates
@@ -164,6 +165,11 @@ def _diff(words: list[str]) -> int:
             _print_json(diff_lines.document(diff))
         elif not given.get("quiet", False):
             _print(diff_lines.lines(diff, old=found[0], new=found[1]))
+        if report_path is not None:
+            from crawlr import report
+
+            with files.whole(report_path) as out:
+                report.write(out, new[0], head=new[1], diff=diff)
         results = gates.check_diff(diff, asked)
     if junit_path is not None:
         with files.whole(junit_path) as out:

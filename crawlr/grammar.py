@@ -217,6 +217,7 @@ def build_diff_parser() -> argparse.ArgumentParser:
     parser.add_argument("file", nargs="*", metavar="FILE", help=argparse.SUPPRESS)
     add = parser.add_argument_group("options").add_argument
     _add_gates(add, help="exit status 10 for any of these; repeatable")
+    add("--report", metavar="FILE", help="the report of NEW (HTML) with what changed")
     add("--json", action="store_true", help="for programs")
     add("-q", "--quiet", action="store_true", help="only what --fail-on found, and what went wrong")
     _add_meta(add)

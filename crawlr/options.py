@@ -17,7 +17,17 @@ from crawlr.formats import Columns, Format, Output, check_columns, outputs_of
 from crawlr.gate_rules import ACCEPTED, ACCEPTED_BY_DIFF, Gate, read_gates
 from crawlr.option_values import DAY, KIB, LINK_KINDS, MIB, Reader
 
-__all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options", "accepted", "read_diff_gates", "read_outputs"]
+__all__ = [
+    "DEFAULT_FOLLOW",
+    "KIB",
+    "MIB",
+    "PROJECT_URL",
+    "Options",
+    "accepted",
+    "read_diff_gates",
+    "read_outputs",
+    "read_report",
+]
 
 PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
@@ -221,6 +231,7 @@ _RULES = {
     "junit": _Rule("a file in a folder that exists", option_values.text),
 }
 _DIFF_GATES = _Rule(ACCEPTED_BY_DIFF, lambda given: read_gates(given, is_diff=True))
+_REPORT = _Rule("a file in a folder that exists", option_values.text)
 _CRAWL_FILE = "a sitemap.json[.gz], or the state of a crawl (.crawl)"
 _SEED = _Rule("the address of an http or https page, such as https://example.com", option_values.seed)
 _EXTRAS = {
@@ -232,7 +243,19 @@ _EXTRAS = {
 
 def accepted(name: str) -> str:
     """What the option of that name (snake_case) accepts, in a few words, for error messages."""
-    return _CRAWL_FILE if name == "crawl_file" else _RULES[name].accepted
+    return {"crawl_file": _CRAWL_FILE, "report": _REPORT.accepted}.get(name) or _RULES[name].accepted
+
+
+def read_report(given: object) -> str | None:
+    """The file for the report of a diff, checked as an output of a crawl is."""
+    if given is None:
+        return None
+    path = str(given)
+    if not path or path == "-":
+        raise _refusal("report", given, "", _REPORT)
+    _check_writable("report", path, _REPORT)
+    outputs_of((path,), format=Format.HTML)  # the package that it needs may be missing
+    return path
 
 
 def read_diff_gates(fail_on: object, *, junit: object = None) -> tuple[tuple[Gate, ...], str | None]:
@@ -361,12 +384,12 @@ def _is_file(path: str) -> bool:
     return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
 
 
-def _check_writable(name: str, path: str) -> None:
+def _check_writable(name: str, path: str, rule: _Rule | None = None) -> None:
     folder = os.path.dirname(path) or os.curdir
     if os.path.isdir(path):
-        raise _refusal(name, path, "it is a folder")
+        raise _refusal(name, path, "it is a folder", rule)
     if not os.path.isdir(folder):
-        raise _refusal(name, path, f"there is no folder {folder!r}")
+        raise _refusal(name, path, f"there is no folder {folder!r}", rule)
 
 
 def _check_installed(options: Options) -> None:

@@ -254,7 +254,7 @@ class _Explanation:
         why = f" ({row.skip_error})" if row.skip_error else ""
         match reason:
             case SkipReason.ROBOTS_DISALLOWED:
-                return f"robots.txt of {host} does not allow {self._agent()} to request it"
+                return f"robots.txt of {host} does not allow {self._agent()} to request it{why}"
             case SkipReason.ROBOTS_UNREACHABLE:
                 return f"robots.txt of {host} could not be had, so nothing is requested there{why}"
             case SkipReason.NOFOLLOW:
@@ -419,7 +419,7 @@ def lines(answer: Answer) -> Iterator[str]:
         yield f"  one page with {_shown(answer.listed_as)}, which was found first"
         yield from (f"    because {_shown(why)}" for why in answer.merged_because)
     yield f"  {_verdict(answer)}"
-    if answer.error:
+    if answer.error and answer.state == "page":
         yield f"  error: {_shown(answer.error)}"
     if answer.state == "page" or answer.tries:
         yield f"  asked {_plural(answer.tries, 'time')}"

@@ -157,6 +157,12 @@ MISTAKES = [
     ("diff a.json b.json c.json", "diff: 'c.json'", "OLD NEW"),
     ("diff /no/such/x.json b.json", "/no/such/x.json", "No such file"),
     ("diff a.json b.json --fail-on brokn", "--fail-on: ['brokn']", "new,gone,status"),
+    (
+        "diff a.json b.json --report /no/such/folder/r.html",
+        "--report: '/no/such/folder/r.html'",
+        "a folder that exists",
+    ),
+    ("diff a.json b.json --report", "--report", "a file in a folder"),
     ("diff a.json b.json --junit j.xml", "--junit", "accepted with --fail-on"),
     (
         "diff a.json b.json --fail-on broken --junit /no/such/folder/j.xml",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from crawlr import diff_lines
+from crawlr import diff_lines, report
 from crawlr.diff import Diff, Entry, What, compare
 from crawlr.export import open_crawl
 from crawlr.journal import Journal
 from crawlr.records import StopReason
+from crawlr.report.changes import Changes
+from crawlr.report.tables import Urls
 from crawlr.view import CrawlView
 from tests.made_crawl import IN, page
 from tests.servers.local import Reply, redirect
@@ -25,7 +29,16 @@ SITE = "https://site.test"
 
 def head(*, complete: bool = True, **options: object) -> dict[str, Any]:
     reason = "finished" if complete else "page_budget"
-    return {"seeds": [f"{SITE}/"], "complete": complete, "stop_reason": reason, "options": options, "stats": {}}
+    return {
+        "generator": "crawlr 0.1.0",
+        "seeds": [f"{SITE}/"],
+        "started_at": "2026-01-31T12:00:00Z",
+        "finished_at": "2026-01-31T12:01:00Z",
+        "complete": complete,
+        "stop_reason": reason,
+        "options": options,
+        "stats": {},
+    }
 
 
 @contextmanager
@@ -345,3 +358,69 @@ def test_entry_says_how_it_answered() -> None:
     assert page_of._replace(outcome="too_large").answer == "200 too_large"
     assert page_of._replace(status=None, outcome="reset").answer == "reset"
     assert page_of._replace(state="skipped", reason="trap").answer == "skipped: trap"
+
+
+# ---------------------------------------------------------------- in the report
+
+
+def changes_in(page_text: str) -> tuple[list[list[Any]], list[str]]:
+    """(rows of the table of changes with their addresses, keys of the tabs)."""
+    blocks = dict(
+        re.findall(r'<script type="application/json" id="data-([\w-]+)">(.*?)</script>', page_text, re.DOTALL)
+    )
+    addresses = json.loads(blocks["urls"])
+    rows = json.loads(blocks["changes"])["rows"] if "changes" in blocks else []
+    shown = [
+        [kind, addresses[url], old, new, None if by is None else addresses[by]] for kind, url, old, new, by in rows
+    ]
+    return shown, re.findall(r'id="tab-(\w+)"', page_text)
+
+
+def test_report_of_a_diff_has_a_tab_with_every_change() -> None:
+    """Numbers, rows with both values, and a hint when the crawls were not made alike or NEW is not complete."""
+    old = made({"/": {"title": "A"}, "/x": OK, "/y": GONE, "/gone": OK}, edges={"/": ["/x", "/y"]}, depth=2)
+    new = made(
+        {"/": {"title": "</script><b>"}, "/x": GONE, "/y": OK, "/n": OK},
+        edges={"/": ["/x", "/y"]},
+        depth=3,
+        complete=False,
+    )
+    out = io.StringIO()
+    with old as first, new as second, compare(first, second) as diff:
+        view, found = second
+        report.write(out, view, head=found, diff=diff)
+    rows, tabs = changes_in(out.getvalue())
+
+    assert tabs[:2] == ["overview", "changes"]
+    assert rows == [
+        ["new broken link", f"{SITE}/x", None, "404", f"{SITE}/"],
+        ["mended link", f"{SITE}/y", "404", "it answers 200", f"{SITE}/"],
+        ["page gone", f"{SITE}/gone", "200", None, None],
+        ["new page", f"{SITE}/n", None, "200", None],
+        ["status", f"{SITE}/x", "200", "404", None],
+        ["status", f"{SITE}/y", "404", "200", None],
+        ["title", f"{SITE}/", "A", "</script><b>", None],
+    ]
+    assert "<code>--depth</code> was <bdi>2</bdi>, is <bdi>3</bdi>." in out.getvalue()
+    assert "The new crawl is not complete" in out.getvalue()
+
+
+def test_report_without_a_diff_has_no_such_tab() -> None:
+    """The report of one crawl is as it was."""
+    out = io.StringIO()
+    with made({"/": OK}) as (view, found):
+        report.write(out, view, head=found)
+
+    assert "changes" not in changes_in(out.getvalue())[1]
+
+
+def test_report_keeps_some_rows_of_every_list() -> None:
+    """A thousand changed titles do not push out the one broken link; the number says how many there are."""
+    names = [f"/{number}" for number in range(50)]
+    old = made({"/": OK, "/x": OK} | {name: {"title": "A"} for name in names}, edges={"/": ["/x"]})
+    new = made({"/": OK, "/x": GONE} | {name: {"title": "B"} for name in names}, edges={"/": ["/x"]})
+    with old as first, new as second, compare(first, second) as diff:
+        table = Changes(diff, Urls(second[0]), rows=12).table()
+
+    assert [row[0] for row in table.rows] == ["new broken link", "status", *["title"] * 4]
+    assert (table.total, table.is_cut) == (52, True)

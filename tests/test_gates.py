@@ -362,7 +362,9 @@ def test_diff_command(site: Any, run_cli: Any) -> None:
 
     same = diff("old.json", "old.json", "--fail-on", "broken,status,title", rc=0)
     changed = diff("old.json", "sitemap.json", rc=0)
-    failed = diff("old.json", "sitemap.json", "-q", "--fail-on", "broken", "--junit", "j.xml", rc=10)
+    failed = diff(
+        "old.json", "sitemap.json", "-q", "--fail-on", "broken", "--junit", "j.xml", "--report", "r.html", rc=10
+    )
     document = json.loads(diff("old.json", "sitemap.json", "--json", "--fail-on", "title", rc=10).out)
     back = diff("sitemap.json", "old.json", "--fail-on", "broken,errors", rc=0)
 
@@ -370,6 +372,7 @@ def test_diff_command(site: Any, run_cli: Any) -> None:
     assert f"    404  {served.url('/a')}  linked from {served.url('/')}" in changed.out.splitlines()
     assert (failed.out, failed.err.splitlines()[0]) == ("", "gate broken: 1 violation")
     assert "<failure" in (run_cli.folder / "j.xml").read_text()
+    assert 'id="tab-changes"' in (run_cli.folder / "r.html").read_text()
     assert document["changed_title"] == [{"url": served.url("/"), "old": "One", "new": "Two"}]
     assert "* 1 mended link" in back.out.splitlines()
 

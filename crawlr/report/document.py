@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from crawlr.diff import Diff
+from crawlr.report.changes import Changes
 from crawlr.report.findings import findings
 from crawlr.report.link_graph import HEIGHT, WIDTH
 from crawlr.report.performance import LIMITERS
@@ -52,14 +54,19 @@ def write(
     head: Mapping[str, object],
     stats_document: Mapping[str, Any] | None = None,
     source: Source | None = None,
+    diff: Diff | None = None,
 ) -> None:
     """Write the page. `head`: the fields of sitemap.json before its lists; `stats_document`: what --stats writes, None
-    when the accounting is not known; `source`: what other outputs of this crawl have counted already.
+    when the accounting is not known; `source`: what other outputs of this crawl have counted already; `diff`: what
+    changed since an earlier crawl, which is then a tab of its own.
     """
     from markupsafe import Markup  # comes with jinja2, which takes some 40 ms to import: only for who wants the page
 
     sections = Sections(source or Source(view, head), stats_document)
     sections.gather()
+    changes = None if diff is None else Changes(diff, sections.urls)
+    if changes is not None:
+        sections.tables["changes"] = changes.table()
     styles = [_read(_UPLOT / "uPlot.min.css"), _read(_HERE / "report.css")]
     scripts = [_licensed(), _read(_HERE / "report.js")]
     template = _environment().get_template("report.html")
@@ -68,7 +75,8 @@ def write(
         styles=[Markup(text) for text in styles],  # noqa: S704  # our own files
         scripts=[Markup(text) for text in scripts],  # noqa: S704
         blocks=((name, map(Markup, pieces)) for name, pieces in _blocks(sections)),  # _json leaves no "<" in them
-        tabs=_tabs(sections),
+        tabs=_tabs(sections, changes),
+        changes=changes,
         findings=findings(sections),
         head=sections.source.head,
         sections=sections,
@@ -81,11 +89,12 @@ def write(
     out.writelines(pieces)
 
 
-def _tabs(sections: Sections) -> list[_Tab]:
+def _tabs(sections: Sections, changes: Changes | None) -> list[_Tab]:
     duplicates, listed = sections.duplicates, sections.listed
     compared = listed.orphans + listed.missing + listed.unfit
     return [
         _Tab(key="overview", name="Overview"),
+        *([] if changes is None else [_Tab(key="changes", name="Changes", count=changes.total)]),
         _Tab(key="broken", name="Broken", count=sections.broken.total),
         _Tab(key="redirects", name="Redirects", count=sections.tables["redirects"].total),
         _Tab(key="weight", name="Speed and size"),

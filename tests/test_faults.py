@@ -242,13 +242,16 @@ def test_a_kept_connection_that_is_closed_is_no_failure(run_cli: Command, misbeh
     assert max(misbehaving.targets(start).count(f"/{target}") for target in targets) == 2
 
 
-@pytest.mark.parametrize("key", ["negative", "junk", "past", "1", "date"])
-def test_any_retry_after_is_survived(run_cli: Command, misbehaving: ServerProcess, key: str, tmp_path: Path) -> None:
-    """Seconds, a date, the past or nonsense: the page is there at the second try."""
-    target = f"/retry_after/{tmp_path.name}/{key}"
-    ran = run_cli("--retries", "1", misbehaving.url(target))
+RETRY_AFTER = ["negative", "junk", "past", "1", "date"]
 
-    assert (ran.site_map.outcome(target), ran.site_map.page(target)["attempts"]) == ("ok", 2)
+
+def test_any_retry_after_is_survived(run_cli: Command, misbehaving: ServerProcess, tmp_path: Path) -> None:
+    """Seconds, a date, the past or nonsense: each page is there at the second try."""
+    targets = [f"retry_after/{tmp_path.name}/{key}" for key in RETRY_AFTER]
+    ran = run_cli("--retries", "1", misbehaving.url("/index?" + "&".join(targets)))
+    rows = [ran.site_map.page(f"/{target}") for target in targets]
+
+    assert [(row["outcome"], row["attempts"]) for row in rows] == [("ok", 2)] * len(targets)
 
 
 def test_an_absurd_retry_after_holds_its_host_and_nothing_else(
@@ -257,7 +260,7 @@ def test_an_absurd_retry_after_holds_its_host_and_nothing_else(
     """99999999 seconds: the other host is crawled meanwhile, and a time limit ends the wait."""
     other = site({"/": page("/a")}, default=page())
     target = f"/retry_after/{tmp_path.name}/huge"
-    ran = run_cli("--max-time", "1500ms", misbehaving.url(target), other.url(), limit=20)
+    ran = run_cli("--max-time", "3s", misbehaving.url(target), other.url(), limit=20)
 
     assert ran.site_map.why(target) == "time_budget"
     assert ran.site_map.outcome(other.url("/a")) == "ok"

@@ -115,7 +115,7 @@ def _why(words: list[str]) -> int:
         raise OptionsError(f"why: {what}; accepted: the address of a page, or a path on the first seed's host")
     path = given.get("crawl_file") or _default_crawl()
 
-    from crawlr import why
+    from crawlr import why, why_lines
     from crawlr.export import open_crawl
     from crawlr.sinks.sitemap_json import dumps
 
@@ -124,7 +124,7 @@ def _why(words: list[str]) -> int:
     if given.get("json", False):
         _print_json([dumps(why.document(answer)), "\n"])
     else:
-        _print(why.lines(answer))
+        _print(why_lines.lines(answer))
     return 0
 
 

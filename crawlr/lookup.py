@@ -91,6 +91,13 @@ class Lookup:
         number = next((n for n, listed, key in found if key == wanted or identity(listed) == wanted), None)
         return None if number is None else self.row(number)
 
+    def external(self, number: int) -> tuple[int | None, str, str, str | None] | None:
+        """(status, outcome, class, error) by which a URL out of scope answered --check-external; None: not asked."""
+        for found in self._query("SELECT status, outcome, class, error FROM external WHERE id = ?", (number,)):
+            status, outcome, kind, error = found
+            return status, outcome, kind, error
+        return None
+
     def referrers(self, number: int) -> Iterator[Referrer]:
         """Every page with a link or a redirect to the id, links first, in the order of the ids."""
         wanted = array("I", (number,)).tobytes()

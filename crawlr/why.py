@@ -2,7 +2,7 @@
 seen, which rule would decide about it.
 
 From: a view with the head of sitemap.json (crawlr.export.open_crawl), and a URL as a person writes it. To: cli, as
-lines for people or as one JSON object. Main thread; asks no server anything.
+one JSON object, and why_lines. Main thread; asks no server anything.
 
 What a file of a crawl cannot say is not guessed: it holds no robots.txt, and no filter or key of a Python caller.
 """
@@ -23,10 +23,9 @@ from crawlr.parse import urls
 from crawlr.parse.links import KINDS
 from crawlr.records import SkipReason, UnvisitedReason
 from crawlr.scope import Scope
-from crawlr.scrub import scrub
 from crawlr.view import CrawlView
 
-__all__ = ["Answer", "Referring", "Step", "Verdict", "document", "explain", "lines"]
+__all__ = ["Answer", "Referring", "Step", "Verdict", "document", "explain", "plural"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +82,8 @@ class Answer:
     title: str | None = None
     canonical: str | None = None
     robots: tuple[str, ...] = ()
+    external_class: str | None = None
+    """What --check-external found of a URL out of scope; None: it did not ask."""
     tries: int = 0
     way: tuple[Step, ...] = ()
     """From a seed or sitemap URL to this one, both included."""
@@ -169,6 +170,7 @@ class _Explanation:
             redirects.append(Step(url=end, by="redirect"))
         if redirects:
             redirects.insert(0, _step(row, "link"))
+        checked = self._lookup.external(row.id)
         names = _kind_names()
         referrers = []
         for each in self._lookup.referrers(row.id):
@@ -184,9 +186,10 @@ class _Explanation:
             merged_because=tuple(self._why_one(url, row.url)),
             verdict=verdict,
             depth=row.depth if row.in_scope else None,
-            status=row.status,
-            outcome=row.outcome,
-            error=row.error if row.is_page else row.skip_error,
+            status=row.status if checked is None else checked[0],
+            outcome=row.outcome if checked is None else checked[1],
+            error=checked[3] if checked is not None else row.error if row.is_page else row.skip_error,
+            external_class=None if checked is None else checked[2],
             links=row.links,
             millis=row.millis,
             title=row.title,
@@ -267,7 +270,7 @@ class _Explanation:
     def _left_because(self, row: Row, reason: UnvisitedReason) -> str:
         match reason:
             case UnvisitedReason.DEPTH_LIMIT:
-                return f"it is {_plural(row.depth, 'link')} away, and --depth is {self._options.get('depth')}"
+                return f"it is {plural(row.depth, 'link')} away, and --depth is {self._options.get('depth')}"
             case UnvisitedReason.PAGE_BUDGET:
                 return f"--max-pages{self._value('max_pages')} was reached before its turn came"
             case UnvisitedReason.TIME_BUDGET:
@@ -296,7 +299,7 @@ class _Explanation:
         else:
             limit = self._options.get("depth")
             if limit is not None:
-                says += f", and nothing farther than {_plural(limit, 'link')} away was read (--depth)"
+                says += f", and nothing farther than {plural(limit, 'link')} away was read (--depth)"
         if self._options.get("sitemaps") is not True:
             says += "; sitemaps were not asked (--sitemaps)"
         if self._obeys_robots():
@@ -403,63 +406,6 @@ def _kind_names() -> list[tuple[str, bool]]:
     return [(KINDS[byte >> 1] if byte >> 1 < len(KINDS) else "", not byte & 1) for byte in range(64)]
 
 
-def _plural(count: object, one: str) -> str:
+def plural(count: object, one: str) -> str:
+    """The number with its noun: "1 link", "2 links"."""
     return f"{count:,} {one}{'' if count == 1 else 's'}" if isinstance(count, int) else f"{count} {one}s"
-
-
-# ---------------------------------------------------------------------- for people
-
-_LONGEST = 8192
-
-
-def lines(answer: Answer) -> Iterator[str]:
-    """The answer, line by line. Nothing that came from the web can disturb a terminal."""
-    yield _shown(answer.url)
-    if answer.listed_as is not None and answer.listed_as != answer.url:
-        yield f"  one page with {_shown(answer.listed_as)}, which was found first"
-        yield from (f"    because {_shown(why)}" for why in answer.merged_because)
-    yield f"  {_verdict(answer)}"
-    if answer.error and answer.state == "page":
-        yield f"  error: {_shown(answer.error)}"
-    if answer.state == "page" or answer.tries:
-        yield f"  asked {_plural(answer.tries, 'time')}"
-    if answer.title is not None:
-        yield f"  title: {_shown(answer.title)}"
-    if answer.canonical is not None and answer.canonical != answer.listed_as:
-        yield f"  canonical: {_shown(answer.canonical)}"
-    if answer.robots:
-        yield f"  robots: {_shown(', '.join(answer.robots))}"
-    if answer.redirects:
-        yield "  redirects:"
-        yield from (f"    {_status(step)}  {_shown(step.url)}" for step in answer.redirects)
-    if answer.way:
-        yield f"  found by the shortest way{'' if answer.depth is None else f' (depth {answer.depth})'}:"
-        yield from (f"    {step.by:<8}  {_shown(step.url)}" for step in answer.way)
-    if answer.state != "unknown":
-        redirecting = sum(1 for each in answer.referrers if each.by == "redirect")
-        linking = len(answer.referrers) - redirecting
-        and_redirects = f", redirected to by {redirecting:,}" if redirecting else ""
-        yield f"  linked from {_plural(linking, 'page')}{and_redirects}{':' if answer.referrers else ''}"
-    for each in answer.referrers:
-        said = [each.kind or each.by, *(["nofollow"] if each.nofollow else [])]
-        text = f'  "{_shown(each.text, limit=200)}"' if each.text else ""
-        yield f"    {_shown(each.url)}  ({', '.join(said)}){text}"
-
-
-def _verdict(answer: Answer) -> str:
-    if answer.verdict is not None:
-        word = {"external": "known, not crawled", "unknown": "never seen"}.get(answer.state, answer.state)
-        return f"{word} ({answer.verdict.rule}): {_shown(answer.verdict.says)}"
-    status = "no answer" if answer.status is None else f"status {answer.status}"
-    counted = "" if answer.links is None else f", {_plural(answer.links, 'link')}"
-    return f"requested: {status}, {answer.outcome}{counted}, {answer.millis or 0:,} ms"
-
-
-def _status(step: Step) -> str:
-    if step.outcome is None:
-        return " " * 3 if step.depth is None else "-- "
-    return f"{step.status if step.status is not None else '--':<3}"
-
-
-def _shown(text: str, *, limit: int = _LONGEST) -> str:
-    return scrub(text, limit=limit)

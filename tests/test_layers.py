@@ -23,7 +23,7 @@ LAYERS = [
     {"limits", "progress", "ranking", "lookup", "diff", "gate_lines"},
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
     {"report"},
-    {"outputs", "diff_lines"},
+    {"outputs", "diff_lines", "why_lines"},
     {"errands", "external"},
     {"in_flight", "monitor"},
     {"answers", "parsed"},

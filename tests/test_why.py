@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crawlr import why
+from crawlr import why, why_lines
 from crawlr.errors import OptionsError
 from crawlr.export import open_crawl
 from crawlr.formats import outputs_of
@@ -36,7 +36,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, 
 
 
 def text(answer: why.Answer) -> str:
-    return "\n".join(why.lines(answer))
+    return "\n".join(why_lines.lines(answer))
 
 
 # ---------------------------------------------------------------- where it was found
@@ -327,7 +327,7 @@ def test_nothing_from_the_web_reaches_the_terminal() -> None:
     ]
     with made_view(extra=hostile) as view:
         answer = why.explain(view, HEAD, f"{SITE}/x")
-    shown = list(why.lines(answer))
+    shown = list(why_lines.lines(answer))
 
     assert all(line.isprintable() for line in shown)
     assert any("\\x1b" in line for line in shown)
@@ -356,3 +356,18 @@ def test_real_crawl_is_explained(site: Any, crawl: Any) -> None:
     assert [step.url for step in redirecting.redirects][:2] == [moved.url("/b"), moved.url("/a?utm_source=x")]
     assert unseen.verdict is not None
     assert unseen.verdict.rule == "not_linked"
+
+
+def test_answer_of_a_target_out_of_scope_is_told(site: Any, crawl: Any, tmp_path: Path) -> None:
+    """When --check-external asked it."""
+    outside = site({"/gone": Reply(status=404), "/shut": Reply(status=403)})
+    links = [outside.url("/gone"), outside.url("/shut")]
+    crawl(site({"/": html(*links)}).url(), out=tmp_path / "map.json", check_external=True)
+    with open_crawl(str(tmp_path / "map.json")) as found:
+        answers = [why.explain(*found, link) for link in links]
+
+    assert [(each.external_class, each.status, each.state) for each in answers] == [
+        ("broken", 404, "external"),
+        ("blocked", 403, "external"),
+    ]
+    assert "--check-external: broken, status 404" in text(answers[0])

@@ -1,4 +1,4 @@
-"""The small grammars of links: meta refresh, srcset; and which elements an engine is asked for."""
+"""The small grammars of links (meta refresh, srcset), what an engine is asked for, and the memory of addresses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from crawlr.options import DEFAULT_FOLLOW
 from crawlr.parse import links
+from crawlr.parse.document import read
 
 # content -> what it leads to; "" reloads the page, None does nothing
 REFRESHES = {
@@ -122,3 +123,41 @@ def test_an_engine_is_asked_for_no_more_than_is_wanted() -> None:
     assert links.wanted_names(frozenset(DEFAULT_FOLLOW)) == facts | {"a", "area", "iframe", "frame"}
     assert links.wanted_names(frozenset({"img"})) == facts | {"img", "source", "video"}
     assert links.wanted_names(None) >= facts | {"a", "form", "input", "use"}
+
+
+# ---- the memory of addresses
+
+
+def test_the_memory_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is full it begins anew, long hrefs and those of one page only are never kept, and answers stay right."""
+    monkeypatch.setattr(links, "_tables", {})
+    monkeypatch.setattr(links, "_remembered", 0)
+    monkeypatch.setattr(links, "_TABLE_LIMIT", 100)
+
+    kept = []
+    for number in range(50):
+        body = "".join(f"<a href={number}-{n}><a href=?{n}><a href={'x' * 2000}>" for n in range(10)).encode()
+        page = read(body, url=f"http://h.test/{number}/p", content_type="text/html", agent="x")
+        assert [url for url, _, _ in page.links][1] == f"http://h.test/{number}/p?0"
+        kept.append(sum(map(len, links._tables.values())))
+
+    assert max(kept) <= 110
+    assert kept[-1] == links._remembered
+
+
+@pytest.mark.parametrize("href", ["", "?x", "#x", "http:", "http:?x", "HTTP:?x", "\t?x", "h\nttp:?x", " ", "\x01?x"])
+def test_an_href_that_takes_from_its_own_page_is_not_remembered(href: str) -> None:
+    """Two pages of one folder resolve it apart."""
+    quoted = href.replace('"', "&quot;")
+    body = f'<a href="{quoted}">'.encode()
+
+    found = [
+        [url for url, _, _ in read(body, url=url, content_type="text/html", agent="x").links]
+        for url in ("http://h.test/d/p?a", "http://h.test/d/q?b", "https://h.test/d/r")
+    ]
+
+    assert found == [
+        [resolved for resolved in [links.Resolver(url).resolve(href)] if resolved]
+        for url in ("http://h.test/d/p?a", "http://h.test/d/q?b", "https://h.test/d/r")
+    ]
+    assert len({str(each) for each in found}) == 3

@@ -43,7 +43,8 @@ class Sitemap:
     scope."""
     damaged: bool
     """Something is missing or unsure: the file breaks off, is not well-formed, uses an entity, or unpacked to too
-    much. What is whole is listed all the same."""
+    much. What is whole is listed all the same; an address is when its own element ends, whatever became of the rest
+    of its entry."""
 
 
 def read(body: bytes, *, url: str) -> Sitemap:

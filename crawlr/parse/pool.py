@@ -126,6 +126,7 @@ class ParsePool:
         self._place = place
         self._keeper: Keeper | None = None
         self._slots = [_Slot(index) for index in range(procs)]
+        self._procs = procs  # of them are open
         self._waiting: collections.deque[RawBody] = collections.deque()  # filled by submit and _spare, emptied by flush
         # Filled by _lose and _call_done, emptied by flush; with each whether it has ended a process already.
         self._suspects: collections.deque[tuple[RawBody, bool]] = collections.deque()
@@ -137,7 +138,8 @@ class ParsePool:
 
     @property
     def procs(self) -> int:
-        return sum(slot.is_open for slot in self._slots)
+        """Slots that are open, whether a process is up in them or not."""
+        return self._procs
 
     @property
     def waiting(self) -> int:
@@ -178,14 +180,15 @@ class ParsePool:
         """Have so many processes from now on; returns at once. Those that go finish the calls that they have."""
         assert procs > 0
         self._slot_seconds, self._counted_at = self.slot_seconds, self._clock()
-        while self.procs > procs:
+        while self._procs > procs:
             self._close_slot(min(self._open_slots(), key=_Slot.worth))
-        while self.procs < procs:
+        while self._procs < procs:
             slot = next((slot for slot in self._slots if not slot.is_open), None)
             if slot is None:
                 slot = _Slot(len(self._slots))
                 self._slots.append(slot)
             slot.is_open = True
+            self._procs += 1
             self._launch(slot)
 
     def submit(self, body: RawBody) -> None:
@@ -259,6 +262,7 @@ class ParsePool:
 
     def _close_slot(self, slot: _Slot) -> None:
         slot.is_open, slot.retry_at, slot.failed_starts = False, None, 0
+        self._procs -= 1
         if slot.coming is not None:
             self._discard(slot.coming)
         if slot.current is not None:

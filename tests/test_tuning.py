@@ -228,7 +228,7 @@ class OftenTimeline(Timeline):
 
 @pytest.fixture
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlr.coordinator.Timeline", OftenTimeline)
+    monkeypatch.setattr("crawlr.monitor.Timeline", OftenTimeline)
 
 
 def resized(caplog: pytest.LogCaptureFixture) -> list[str]:

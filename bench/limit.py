@@ -33,7 +33,7 @@ from crawlr.parse.pool import ParsedBatch, ParseFailed, ParsePool
 from crawlr.parse.worker import WorkerSettings
 from crawlr.records import FetchedPage, FetchTask, RawBody, TaskKind
 
-__all__ = ["Round", "Spool", "fetch_all", "fetcher_of", "main", "measure", "parse_all"]
+__all__ = ["Round", "Spool", "fetch_all", "fetcher_of", "main", "measure", "parse_all", "settings_of"]
 
 _AHEAD = 256
 """Bodies in the parse pool at once: a backlog as a crawl has it, in bounded memory."""
@@ -137,7 +137,7 @@ def fetch_all(urls: list[str], options: Options, spool: Spool | None = None) -> 
 def parse_all(spool: Spool, options: Options, *, procs: int) -> tuple[float, float]:
     """Every body once by the real parse pool, which is up already: seconds, and what its processes were busy."""
     mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
-    pool = ParsePool(procs=procs, settings=_settings(options), deliver=mailbox.put)
+    pool = ParsePool(procs=procs, settings=settings_of(options), deliver=mailbox.put)
     try:
         pool.start()
         _parse(pool, mailbox, iter([next(spool.bodies())] * procs))  # they are up when these come back
@@ -164,7 +164,8 @@ def _parse(pool: ParsePool, mailbox: queue.SimpleQueue[object], bodies: Iterator
             raise RuntimeError(f"body {failed[0].id} was not parsed: {failed[0].error}")
 
 
-def _settings(options: Options) -> WorkerSettings:
+def settings_of(options: Options) -> WorkerSettings:
+    """What a crawl with these options tells its parse processes."""
     return WorkerSettings(
         parser=options.parser,
         follow=options.follow,

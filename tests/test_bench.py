@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bench import limit, measured, picture, rivals, stages, tables
+from bench import budget, limit, measured, picture, rivals, stages, tables
 from bench.measured import Measured, load_of
 from bench.own_server import Exchange
 from bench.site import Made, Recipe, Site, make, version_of_nginx
 from crawlr import limits
+from crawlr.options import Options
 from tests.running import ROOT
 
 LIMIT = 60.0
@@ -158,11 +159,10 @@ def test_stages_knows_its_workloads(tmp_path: Path) -> None:
     [row] = told["rows"]
     assert told["recipe"]["pages"] == stages.WORKLOADS["polite"].recipe.pages
     assert row["pages"] == 20
-    assert row["limit"] == "host"
     assert row["rate"] < 110
 
 
-@pytest.mark.parametrize("module", ["stages", "limit", "engines"])
+@pytest.mark.parametrize("module", ["stages", "limit", "engines", "budget"])
 def test_benches_stay_on_this_machine(module: str) -> None:
     """They ask as fast as they can, so another host is refused before anything is sent."""
     ran = bench(module, "http://crawlr.invalid/")
@@ -186,17 +186,44 @@ def test_limit_measures_each_stage_alone(tmp_path: Path) -> None:
     assert "fetching" in texts_of(chart)
 
 
-def test_engines_and_shapes_find_the_same(tmp_path: Path) -> None:
-    """Every pair of engines and every other shape of the crawl: the same pages and edges, or the bench fails."""
-    out, chart = tmp_path / "engines.json", tmp_path / "engines.svg"
+@pytest.mark.skipif(sys.platform != "linux", reason="the CPU of threads is read from /proc")
+def test_budget_divides_all_cpu_of_a_crawl(tmp_path: Path) -> None:
+    """Every part of a page's way has its microseconds; those that a crawl cannot do without are more than nothing."""
+    out, chart = tmp_path / "budget.json", tmp_path / "budget.svg"
 
-    ran = bench("engines", *SMALL, "--errors", "0.25", "--json", str(out), "--picture", str(chart))
+    ran = bench("budget", *SMALL, "--json", str(out), "--picture", str(chart))
+
+    assert ran.returncode == 0, ran.stderr
+    parts = json.loads(out.read_text())["us_a_page"]
+    assert list(parts) == list(budget.PARTS)
+    needed = ("fetch", "dispatch", "hand-off out", "parse", "resolve", "hand-off back", "merge", "journal", "export")
+    assert all(parts[name] > 0 for name in needed)
+    assert "journal" in texts_of(chart)
+
+
+def test_engines_and_shapes_find_the_same(tmp_path: Path) -> None:
+    """Every pair of engines, and the shapes that have processes of their own: the same pages and edges in all rows."""
+    out, chart = tmp_path / "engines.json", tmp_path / "engines.svg"
+    files = ("--json", str(out), "--picture", str(chart))
+
+    ran = bench("engines", *SMALL, "--errors", "0.25", "--shapes", "executor,asyncio+", *files)
 
     assert ran.returncode == 0, ran.stderr
     rows = json.loads(out.read_text())["rows"]
-    assert {row["name"] for row in rows} >= {"crawlr urllib3+lxml", *rivals.SHAPES}
+    assert {row["name"] for row in rows} >= {"crawlr urllib3+lxml", "executor", "asyncio+"}
     assert {(row["pages"], row["edges"]) for row in rows} == {(12, 9 * 4)}
     assert "parser processes" in texts_of(chart)
+
+
+@pytest.mark.parametrize("shape", ["threads", "asyncio"])
+def test_shapes_of_one_process_find_the_whole_site(shape: str) -> None:
+    """Pages, broken ones and edges, as the site was made."""
+    with Site(Recipe(pages=30, weight=1_000, links=5, errors=0.2), server="own") as site:
+        graph = rivals.Graph(host=urlsplit(site.url).netloc)
+        graph.learn(site.url, site.url)
+        rivals.SHAPES[shape](graph, Options.make(site.url, concurrency=4, out=None), 2)
+
+    assert graph.told() == {"pages": 30, "ok": 30 - site.made.errors, "edges": site.made.edges}
 
 
 def test_engines_end_when_one_finds_something_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -357,11 +357,7 @@ class Frontier:
             level = origin.levels[depth]
             while level:
                 number = level[0]
-                if (
-                    known.state[number] == State.WAITING
-                    and known.depth[number] == depth
-                    and number not in self._again
-                ):
+                if known.state[number] == State.WAITING and known.depth[number] == depth and number not in self._again:
                     return depth
                 level.popleft()
             del origin.levels[depth]

@@ -425,8 +425,9 @@ class Ledger:
 
     @property
     def is_settled(self) -> bool:
-        """True when no fall of a depth is still to be carried on."""
-        return not self._fallen
+        """True when no fall of a depth is still to be carried on, and all that was learned without a page (where a
+        fall ended, what a sitemap names) is in the journal."""
+        return not (self._fallen or self._moved or self._new or self._corrected or self._sitemaps)
 
     def commit(self, meta: dict[str, object] | None = None) -> None:
         """One group commit of all that has been learned since the last one, then a slice of the falling depths."""

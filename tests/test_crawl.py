@@ -623,3 +623,17 @@ def test_pages_say_whether_a_sitemap_names_them_and_when_they_changed(
     assert [path for path, row in pages.items() if not row["in_sitemap"]] == ["/only-linked"]
     assert (pages["/listed"]["last_modified"], pages["/late"]["last_modified"]) == (headers[1][1], None)
     assert "in_sitemap" not in plain["/listed"]
+
+
+def test_what_the_last_sitemap_says_is_kept(crawl: Crawl, site: MakeSite, gate: MakeGate) -> None:
+    """A sitemap that comes when every page is committed marks them all the same."""
+    door = gate()
+    told = threading.Event()
+    ground = site({"/": page()})
+    text = f"<urlset><url><loc>{ground.url()}</loc></url></urlset>"
+    ground.routes["/sitemap.xml"] = Reply(body=text, headers=(("Content-Type", "text/xml"),), gate=door)
+    started = crawl.start(ground.url(), sitemaps=True, on_page=lambda _: told.set())
+    assert told.wait(10)
+    door.open()
+
+    assert [row["in_sitemap"] for row in started.wait().map["pages"]] == [True]

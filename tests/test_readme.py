@@ -138,7 +138,8 @@ def environment(folder: Path) -> dict[str, str]:
     program = folder / "bin" / "crawlr"
     program.parent.mkdir()
     program.write_text(
-        f'#!/bin/sh\ncase "$1" in export|why|diff) ;; *) set -- --rps 0 "$@" ;; esac\nexec "{sys.executable}" -m crawlr "$@"\n'
+        '#!/bin/sh\ncase "$1" in export|why|diff) ;; *) set -- --rps 0 "$@" ;; esac\n'
+        f'exec "{sys.executable}" -m crawlr "$@"\n'
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return os.environ | {

@@ -31,7 +31,7 @@ __all__ = ["Answers"]
 LOCAL_FAULT_PAUSE = 1.0
 """Seconds before a URL is asked again for which this machine had no means."""
 MAX_LOCAL_FAULTS = 20
-"""So many in a row end the crawl."""
+"""So many moments of shortage, with nothing that works between them, end the crawl."""
 
 
 class Answers:
@@ -61,7 +61,8 @@ class Answers:
         self._stages = stages
         self._say_once = say_once
         self._clock = clock
-        self._local_faults = 0
+        self._local_faults = 0  # moments of shortage since the last exchange that worked
+        self._next_local_fault = 0.0
         self.withheld = 0
 
     def fetched(self, done: FetchDone) -> None:
@@ -92,6 +93,10 @@ class Answers:
 
     def _local_fault(self, failure: FetchFailure) -> None:
         """No descriptors or no memory is never a page's fault: fewer requests at once, and the URL waits again."""
+        now = self._clock()
+        if now < self._next_local_fault:
+            return  # of the same moment, and counted
+        self._next_local_fault = now + LOCAL_FAULT_PAUSE
         self._local_faults += 1
         if self._local_faults > MAX_LOCAL_FAULTS:
             raise MachineError(f"this machine can't open connections: {failure.error}; raise its limits, then --resume")

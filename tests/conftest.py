@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from tests.servers.local import Answer, Site
 from tests.servers.process import ServerProcess
 
 CRAWL_LIMIT = 60.0
+os.environ["CRAWLR_TEST_RUN"] = leaks.RUN  # for the processes that tests start
 
 
 @pytest.fixture(autouse=True)

@@ -186,7 +186,6 @@ class Campaign:
 
     def kill_at(self, moment: float, *, group: bool = False) -> None:
         """Let the crawl run for that many seconds and kill it; when it ends before, the campaign is finished."""
-        semaphores = leaks.semaphores()
         with self.start() as running:
             if running.has_ended_within(moment):
                 self._end(running.wait(1.0))
@@ -194,7 +193,6 @@ class Campaign:
             with contextlib.suppress(ProcessLookupError):
                 (running.signal_group if group else running.signal)(signal.SIGKILL)
             self.note_death(running, f"{'group' if group else 'main'} at {moment:.2f} s")
-        leaks.clear_semaphores(semaphores)
 
     def die_at(self, failpoint: str) -> bool:
         """Run into that failpoint; False when the crawl ended without reaching it."""
@@ -221,6 +219,7 @@ class Campaign:
             # killed after its last act: the file is whole, the state is gone, only the exit was missing
             self.deaths.append(Death(how=how, position=self.server.position(), done=frozenset(), in_vain=frozenset()))
             self._conclude(SiteMap.read(self.out))
+            leaks.clear_semaphores()
             return
         state = read_state(self._copy_state(), origin=self.server.url(""), nodes=self.nodes)
         self._blame(how, state.found)
@@ -236,6 +235,7 @@ class Campaign:
             self._blame(how, violations(SiteMap.read(self.out)))
         self.deaths.append(Death(how=how, position=self.server.position(), done=state.done, in_vain=in_vain))
         self._state = state
+        leaks.clear_semaphores()
 
     @property
     def refetches(self) -> int:

@@ -19,6 +19,8 @@ import psutil
 
 SETTLE = 4.0
 """Seconds within which what is ending must have ended."""
+RUN = str(os.getpid())
+"""In the names of this run's semaphores (see loopback/sitecustomize.py)."""
 HAS_PROC = Path("/proc/self/fd").is_dir()
 
 
@@ -49,31 +51,32 @@ def since(before: Snapshot) -> list[str]:
         with contextlib.suppress(psutil.Error):
             psutil.Process(pid).wait(max(0.01, end - time.monotonic()))
     now = take()
-    if now.descriptors - before.descriptors or now.children - before.children:
+    if any((now.descriptors - before.descriptors, now.children - before.children, now.semaphores - before.semaphores)):
         gc.collect()  # a socket or Popen object in a reference cycle is late, not lost; a leak stays
         now = take()
     return [
         *(f"thread {thread.name}" for thread in now.threads - before.threads if thread.is_alive()),
         *(f"process {pid}: {_command(pid)}" for pid in now.children - before.children),
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
-        *(f"/dev/shm/{name}" for name in _still_abandoned(now.semaphores - before.semaphores, end)),
+        *(f"/dev/shm/{name}" for name in now.semaphores - before.semaphores),
     ]
 
 
 def semaphores() -> frozenset[str]:
-    """Names of multiprocessing's semaphores on this machine."""
+    """Names of multiprocessing's semaphores that this test run has made, in whatever process."""
     try:
-        return frozenset(name for name in os.listdir("/dev/shm") if name.startswith("sem.mp-"))
+        return frozenset(name for name in os.listdir("/dev/shm") if name.startswith(f"sem.crawlr-test-{RUN}-"))
     except OSError:
         return frozenset()
 
 
-def clear_semaphores(before: frozenset[str]) -> None:
-    """Remove those that came since `before` and are used by nobody.
+def clear_semaphores() -> None:
+    """Remove all of them.
 
-    After SIGKILL for a whole group nobody is left who could: multiprocessing's resource tracker died with the rest.
+    After a SIGKILL nobody else may be left who could: multiprocessing's resource tracker may have died with the rest,
+    or not yet have been told.
     """
-    for name in _abandoned(semaphores() - before):
+    for name in semaphores():
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"/dev/shm/{name}")
 
@@ -108,31 +111,6 @@ def _descriptors() -> frozenset[int]:
         _pid(forkserver._forkserver, "_forkserver_alive_fd"),
     }
     return frozenset(numbers - kept)
-
-
-def _abandoned(semaphores: frozenset[str]) -> list[str]:
-    """Those that no process has mapped: what another program of this machine uses is none of ours."""
-    if not semaphores:
-        return []
-    mapped: set[str] = set()  # inodes: the C library maps the file before it has its name
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/sem." in line}
-    left = []
-    for name in semaphores:
-        with contextlib.suppress(OSError):
-            if str(os.stat(f"/dev/shm/{name}").st_ino) not in mapped:
-                left.append(name)
-    return left
-
-
-def _still_abandoned(semaphores: frozenset[str], end: float) -> list[str]:
-    """Those of `_abandoned` that still are at `end`: another test run on this machine may be about to clear its own."""
-    left = _abandoned(semaphores)
-    while left and time.monotonic() < end:
-        threading.Event().wait(0.1)
-        left = _abandoned(frozenset(left))
-    return left
 
 
 def _pid(owner: object, attribute: str) -> int:

@@ -11,6 +11,7 @@ import ipaddress
 import os
 import socket
 import sys
+from multiprocessing import process
 
 refused: list[str] = []
 
@@ -68,6 +69,9 @@ def _watch(event: str, args: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+# So that a test run knows its own semaphores in /dev/shm from those of other programs.
+_run = os.environ.get("CRAWLR_TEST_RUN", os.getpid())
+process.current_process()._config["semprefix"] = f"/crawlr-test-{_run}"  # type: ignore[attr-defined]
 
 if os.environ.get("CRAWLR_TEST_POISON"):
     import crawlr_test_poison

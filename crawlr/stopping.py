@@ -23,7 +23,8 @@ def catch(deliver: Callable[[StopRequested], None]) -> Iterator[None]:
     """While the block runs, the first SIGINT or SIGTERM delivers one StopRequested; the second forces the end.
 
     `deliver` runs between any two steps of the main thread, so it may only put the message into a queue that allows it
-    (`queue.SimpleQueue.put` does). Main thread only. The handlers from before are back when the block ends.
+    (`queue.SimpleQueue.put` does). Main thread only. The handlers from before are back when the block ends, unless a
+    signal came: then the program is about to end, and a second one still forces that instead of breaking into it.
     """
     received = 0
 
@@ -38,8 +39,9 @@ def catch(deliver: Callable[[StopRequested], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if not received:
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _force(number: int) -> None:

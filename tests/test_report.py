@@ -564,7 +564,7 @@ def test_memory_is_bounded_by_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_graph, "_ROUNDS", 1)  # of floats, each of which is traced
     small, large = peak(2000), peak(8000)
 
-    assert (large - small) / 6000 < 120
+    assert (large - small) / 6000 < 200  # 118 and 130 on two machines; what is not capped costs thousands
 
 
 class Nowhere(io.StringIO):

@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +15,15 @@ from crawlr.records import StopReason, StopRequested
 from crawlr.stopping import catch
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture(autouse=True)
+def own_handlers() -> Iterator[None]:
+    """This process keeps its handlers, whatever a test leaves."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -57,3 +67,17 @@ def test_second_signal_forces_the_end(first: signal.Signals, second: signal.Sign
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + second, b"", b"\nforced\n")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_second_signal_after_the_crawl_still_forces_the_end(number: signal.Signals) -> None:
+    """Between the last page and the exit of the program a second Ctrl-C has the same status, and no traceback."""
+    program = (
+        "import os\nfrom crawlr.stopping import catch\n"
+        f"with catch(lambda message: None):\n    os.kill(os.getpid(), {int(number)})\n"
+        f"os.kill(os.getpid(), {int(number)})\nprint('went on')\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+
+    assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (128 + number, "", "forced")

@@ -135,7 +135,9 @@ def load_of(stats: dict[str, Any]) -> Load:
         procs=parse["slots"],
         concurrency=fetch["slots"],
         parse_busy=parse["busy_s"],
+        parse_cpu=parse["cpu_s"],
         parse_slots=parse["slot_s"],
+        main_cpu=stats["main"]["cpu_s"],
         rate="",
     )
 

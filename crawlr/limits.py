@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from crawlr.stats import Stages, Wait
 
-__all__ = ["Load", "limiter", "limiter_word", "predict", "since"]
+__all__ = ["Load", "limiter", "limiter_word", "predict", "since", "without_parsing"]
 
 _FULL = 0.85
 """From this share of busy time on a stage is the limit."""
@@ -28,8 +28,12 @@ class Load:
     """Parser processes at its end."""
     concurrency: int
     parse_busy: float
+    parse_cpu: float
+    """Of parse_busy the seconds on a core, not waiting for one."""
     parse_slots: float
     """Seconds that there were parser processes: their number may have changed."""
+    main_cpu: float
+    """Seconds that the main process was on cores, with its fetch threads: Python lets one of them run at a time."""
     rate: str
     """How the host's rate came to be, for a person: "--rps 5" or "Crawl-delay 2s"."""
 
@@ -64,7 +68,9 @@ def since(now: Load, before: Load) -> Load:
         procs=now.procs,
         concurrency=now.concurrency,
         parse_busy=now.parse_busy - before.parse_busy,
+        parse_cpu=now.parse_cpu - before.parse_cpu,
         parse_slots=now.parse_slots - before.parse_slots,
+        main_cpu=now.main_cpu - before.main_cpu,
         rate=now.rate,
     )
 
@@ -79,11 +85,14 @@ def predict(load: Load, procs: int) -> float:
     pages = load.stages.parsed
     if not pages or load.elapsed <= 0 or load.parse_busy <= 0 or load.parse_slots <= 0:
         return 1.0
+    others = without_parsing(load)
+    return max(load.parse_share * load.elapsed, others) / max(load.parse_busy / procs, others)
+
+
+def without_parsing(load: Load) -> float:
+    """The seconds that this period would have taken if parsing took no time: those of the slowest other stage."""
     awake = max(1e-9, load.elapsed - load.stages.idle)
-    parsing = load.parse_share * load.elapsed
-    others = max(load.stages.fetch_busy / load.concurrency, awake, load.stages.waits[Wait.HOST])
-    now = max(parsing, others)
-    return now / max(load.parse_busy / procs, others)
+    return max(load.stages.fetch_busy / load.concurrency, awake, load.stages.waits[Wait.HOST])
 
 
 def limiter_word(load: Load) -> str:

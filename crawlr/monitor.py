@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from collections.abc import Callable
 
 from crawlr import limits, machine
@@ -22,6 +23,8 @@ from crawlr.tuning import Tuner
 __all__ = ["Monitor"]
 
 logger = logging.getLogger(__name__)
+TUNER_SECONDS = 0.25
+"""Between two looks of the tuner: many crawls are over in some seconds."""
 
 
 class Monitor:
@@ -46,10 +49,11 @@ class Monitor:
         self._tuner = tuner
         self._clock = clock
         self._started = clock()
+        self._cpu_before = time.process_time()
         self._slots_before = parse_pool.slot_seconds
         self.timeline = Timeline()
         self._last_counts = (counts.pages, counts.bytes, counts.errors)
-        self._last_row = self.load()
+        self._last_row = self._last_look = self.load()
 
     def status(self) -> Status:
         """The crawl at this moment, for the screen."""
@@ -81,12 +85,16 @@ class Monitor:
             procs=self._parse.procs,
             concurrency=options.concurrency,
             parse_busy=sum(self._parse.busy),
+            parse_cpu=self._parse.cpu,
             parse_slots=self._parse.slot_seconds - self._slots_before,
+            main_cpu=time.process_time() - self._cpu_before,
             rate=rate,
         )
 
     def tick(self, now: float) -> None:
-        """Add a row to the timeline when its time has come, and let the tuner look at it."""
+        """Let the tuner look, and add a row to the timeline, each when its time has come."""
+        if self._tuner is not None and now - self._started - self._last_look.elapsed >= TUNER_SECONDS:
+            self._tune(self._tuner)
         if now - self._started - self._last_row.elapsed < self.timeline.every:
             return
         load, before = self.load(), self._last_row
@@ -109,11 +117,11 @@ class Monitor:
             )
         )
         self._last_row, self._last_counts = load, (pages, size, errors)
-        if self._tuner is not None:
-            self._tune(self._tuner, period)
 
-    def _tune(self, tuner: Tuner, period: limits.Load) -> None:
-        """Change the number of parser processes when the period shows that another is better."""
+    def _tune(self, tuner: Tuner) -> None:
+        """Change the number of parser processes when the time since the last look shows that another is better."""
+        load = self.load()
+        period, self._last_look = limits.since(load, self._last_look), load
         change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
         if change is not None:
             logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)

@@ -1,14 +1,17 @@
 """How many parser processes a crawl should have (--parse-procs auto).
 
-From: coordinator, once a row of its timeline: the load of that period, how many bodies wait, how much memory is left.
-To: coordinator, which changes the pool and logs the reason. Main thread. Pure: no clock, no system; what a Tuner
-remembers is only how long to leave a number alone.
+From: monitor, some times a second: the load since the last time, how many bodies wait, how much memory is left. To:
+monitor, which changes the pool and logs the reason. Main thread. Pure: no clock, no system; what a Tuner remembers is
+only how long to leave a number alone.
 
 The theory. More processes help only while parsing is what everything waits for, and only up to the pace of the next
 stage; how many that takes follows from the seconds a page of both. Fewer help when the processes have little to do:
-each of them is told every link once more, and pages go over one by one to idle ones, 32 at once to a busy one. Growing
-is urgent, a period is enough for it. Shrinking is not: it waits for calm periods, for twice as many whenever a
-shrinking turns out to have been a mistake.
+each is told every link once more, pages go over one by one to idle ones and 32 at once to a busy one, and each wants a
+core that the main process could have. Growing is urgent: one look is enough for it. Shrinking is not: it waits until
+it has been calm for a while, and twice as long whenever a shrinking turns out to have been a mistake.
+
+Seconds of CPU are what counts: where cores are short a process is busy with waiting for one, and others would be too.
+Then the main process lacks cores as well, and how many seconds of them it needs sets the pace that can be reached.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crawlr.limits import Load, limiter_word, predict
+from crawlr.limits import Load, limiter_word, without_parsing
 
 __all__ = ["PARSER_BYTES", "Change", "Tuner", "first_number"]
 
@@ -26,99 +29,121 @@ FIRST_MOST = 8
 """More than so many are not started before it has been measured that they are needed."""
 BODIES_A_PROCESS = 4
 """So many bodies waiting for each process are a backlog; fewer come and go between two looks."""
-WORTH = 1.05
-"""A prediction of so many times the pages a second is worth another process."""
+OWN_CORE = 0.85
+"""A process that is on a core for this share of its time does not wait for one."""
+WORTH = 1.1
+"""So many times the pages a second must be expected of more processes."""
+ENOUGH = 0.95
+"""As many of those pages a second as this are as good as all of them."""
 AT_EASE = 0.6
-"""A number of processes is enough when they would be busy for this share of the time."""
-CALM_PERIODS = 2
-MOST_CALM_PERIODS = 64
-RECENT_PERIODS = 10
+"""A number of processes is enough when their work would be this share of their cores' time."""
+CALM_SECONDS = 1.0
+MOST_CALM_SECONDS = 64.0
+RECENT_SECONDS = 5.0
 """Growing so soon after shrinking shows that the shrinking was a mistake."""
 SCARCE_BYTES = PARSER_BYTES // 2
 """With less memory than this left a process is given up."""
-SCARCE_PERIODS = 30
+SETTLING_SECONDS = 1.0
+"""Until the next one is: the memory of the first must have come back."""
+SCARCE_SECONDS = 30.0
 """So long no process is added after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Another number of parser processes. Made by Tuner, carried out by the coordinator."""
+    """Another number of parser processes. Made by Tuner, carried out by the monitor."""
 
     procs: int
     reason: str
 
 
 def first_number(*, cores: int, memory: int) -> int:
-    """The number to begin with: what the cores suggest, within the memory (bytes) that is left."""
-    return max(1, min(cores, FIRST_MOST, memory // PARSER_BYTES))
+    """The number to begin with: a core for the main process, the others for parsers, within the bytes of memory that
+    are left.
+
+    One too few is soon made good: a process comes up in 20 ms. One too many costs a crawl of small pages a sixth of its
+    pages (bench.stages, 2 cores).
+    """
+    return max(1, min(cores - 1, FIRST_MOST, memory // PARSER_BYTES))
 
 
 class Tuner:
-    """Decides for one crawl; `decide` is to be called once a period, a second or longer."""
+    """Decides for one crawl; `decide` is to be called over and over, with what came since the call before."""
 
     def __init__(self, *, cores: int) -> None:
         self._most = cores
-        self._periods = 0
-        self._calm = 0
-        self._patience = CALM_PERIODS
-        self._shrunk_at: int | None = None
-        self._may_grow_at = 0
+        self._now = 0.0  # seconds of all periods so far
+        self._calm = 0.0  # of the last ones, in which fewer processes would have been enough
+        self._patience = CALM_SECONDS
+        self._shrunk_at = -math.inf
+        self._scarce_at = -math.inf
 
     def decide(self, load: Load, *, waiting: int, memory: int) -> Change | None:
         """What should change after a period with `load`, at whose end so many bodies wait and so many bytes are
         left."""
-        self._periods += 1
+        self._now += load.elapsed
         if load.procs > 1 and memory < SCARCE_BYTES:
-            self._calm = 0
-            self._may_grow_at = self._periods + SCARCE_PERIODS
-            return Change(procs=load.procs - 1, reason=f"{memory >> 20} MiB of memory are left")
-        has_backlog = waiting >= BODIES_A_PROCESS * load.procs
-        if has_backlog and limiter_word(load) == "parse":
-            self._calm = 0
-            return self._more(load, waiting=waiting, memory=memory)
-        return None if has_backlog else self._fewer(load)
+            return self._save_memory(load.procs, memory)
+        # where too few URLs are known every page is waited for, and one behind another would be waited for longer
+        word, has_backlog = limiter_word(load), waiting >= BODIES_A_PROCESS * load.procs
+        if has_backlog or word in ("parse", "empty"):
+            self._calm = 0.0
+            return self._more(load, waiting=waiting, memory=memory) if has_backlog and word == "parse" else None
+        return self._fewer(load)
+
+    def _save_memory(self, procs: int, memory: int) -> Change | None:
+        if self._now - self._scarce_at < SETTLING_SECONDS:
+            return None
+        self._calm, self._scarce_at = 0.0, self._now
+        return Change(procs=procs - 1, reason=f"{memory >> 20} MiB of memory are left")
 
     def _more(self, load: Load, *, waiting: int, memory: int) -> Change | None:
-        if self._periods < self._may_grow_at:
+        if self._now - self._scarce_at < SCARCE_SECONDS:
             return None
-        # a jump of more than twice would trust the seconds a page of one period too much
+        # more than twice as many would be to trust the seconds a page of a short time too far
         room = max(0, memory - SCARCE_BYTES) // PARSER_BYTES
         most = min(self._most, 2 * load.procs, load.procs + room)
-        best = predict(load, most)
+        best = _gain(load, most)
         if most <= load.procs or best < WORTH:
             return None
-        procs = next(n for n in range(load.procs + 1, most + 1) if predict(load, n) * WORTH >= best)
-        if self._shrunk_at is not None and self._periods - self._shrunk_at <= RECENT_PERIODS:
-            self._patience = min(2 * self._patience, MOST_CALM_PERIODS)
+        procs = next(n for n in range(load.procs + 1, most + 1) if _gain(load, n) >= ENOUGH * best)
+        if self._now - self._shrunk_at <= RECENT_SECONDS:
+            self._patience = min(2 * self._patience, MOST_CALM_SECONDS)
         return Change(
             procs=procs,
-            reason=f"{_busy(load, load.procs)} and {waiting} bodies wait:"
-            f" {predict(load, procs):.1f} times the pages are expected",
+            reason=f"{_busy(load)} and {waiting} bodies wait: {_gain(load, procs):.1f} times the pages are expected",
         )
 
     def _fewer(self, load: Load) -> Change | None:
-        procs = max(1, math.ceil(load.parse_busy / (AT_EASE * load.elapsed))) if load.elapsed > 0 else load.procs
-        # where too few URLs are known every page is waited for, and one behind another would be waited for longer
-        if procs >= load.procs or limiter_word(load) in ("parse", "empty"):
-            self._calm = 0
+        procs = max(1, math.ceil(load.parse_cpu / (AT_EASE * load.elapsed))) if load.elapsed > 0 else load.procs
+        if procs >= load.procs:
+            self._calm = 0.0
             return None
-        self._calm += 1
+        self._calm += load.elapsed
         if self._calm < self._patience:
             return None
-        self._calm = 0
-        self._shrunk_at = self._periods
-        return Change(
-            procs=procs, reason=f"{_busy(load, load.procs)}: {_number(procs)} would be {_percent(load, procs)} busy"
-        )
+        self._calm, self._shrunk_at = 0.0, self._now
+        share = load.parse_cpu / (procs * load.elapsed)
+        return Change(procs=procs, reason=f"{_busy(load)}: {_number(procs)} would be {_percent(share)} busy")
 
 
-def _busy(load: Load, procs: int) -> str:
-    return f"{_number(procs)} {_percent(load, procs)} busy"
+def _gain(load: Load, procs: int) -> float:
+    """How many times the pages a second so many processes would give, each with a core."""
+    work, others = load.parse_cpu, without_parsing(load)
+    if work <= 0:
+        return 1.0  # nothing measured yet
+    if work < OWN_CORE * load.parse_slots:
+        others = max(others, load.main_cpu)
+    return max(work / load.procs, others) / max(work / procs, others)
+
+
+def _busy(load: Load) -> str:
+    return f"{_number(load.procs)} {_percent(load.parse_share)} busy"
 
 
 def _number(procs: int) -> str:
     return f"{procs} process" if procs == 1 else f"{procs} processes"
 
 
-def _percent(load: Load, procs: int) -> str:
-    return f"{100 * min(1.0, load.parse_busy / (procs * load.elapsed)):.0f}%"
+def _percent(share: float) -> str:
+    return f"{100 * min(1.0, max(0.0, share)):.0f}%"

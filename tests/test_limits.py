@@ -142,7 +142,17 @@ def test_prediction_ends_where_another_stage_is_the_limit(procs: int, gain: floa
     """Two processes busy all of 10 s, a coordinator awake for 4 of them: more processes help up to 2.5 times."""
     stages = Stages(parsed=100, fetch_busy=10.0)
     stages.waits[Wait.PARSE] = 6.0
-    load = Load(stages=stages, elapsed=10.0, procs=2, concurrency=20, parse_busy=20.0, parse_slots=20.0, rate="")
+    load = Load(
+        stages=stages,
+        elapsed=10.0,
+        procs=2,
+        concurrency=20,
+        parse_busy=20.0,
+        parse_cpu=20.0,
+        parse_slots=20.0,
+        main_cpu=4.0,
+        rate="",
+    )
 
     assert pytest.approx(gain) == predict(load, procs)
 

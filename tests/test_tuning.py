@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
 from dataclasses import dataclass
 
 import pytest
 
-from crawlr import machine
+from crawlr import machine, monitor
 from crawlr.limits import Load
-from crawlr.stats import Stages, Timeline, Wait
+from crawlr.stats import Stages, Wait
 from crawlr.tuning import (
-    CALM_PERIODS,
+    CALM_SECONDS,
     FIRST_MOST,
     PARSER_BYTES,
     SCARCE_BYTES,
-    SCARCE_PERIODS,
+    SCARCE_SECONDS,
+    SETTLING_SECONDS,
     Tuner,
     first_number,
 )
@@ -24,13 +26,14 @@ from tests.conftest import Crawl
 from tests.fakeweb import FakeWeb, Page
 
 HOST = "http://site.test"
+PERIOD = 0.25
 ROOMY = 100 * PARSER_BYTES
 HEAVY = b"<table>" + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 2000 + b"</table>"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A crawl in steady state, by the seconds that a page takes in each stage."""
+    """A crawl in steady state, by the seconds of CPU that a page takes in each stage."""
 
     main: float
     parse: float
@@ -47,8 +50,8 @@ class Site:
         by_known = self.known / (self.parse + self.fetch)
         return min(1 / self.main, procs / self.parse, 20 / self.fetch, self.rate, by_cores, by_known)
 
-    def period(self, procs: int, seconds: float = 1.0) -> tuple[Load, int]:
-        """(load of a period, bodies that wait at its end)"""
+    def period(self, procs: int, seconds: float = PERIOD, *, delayed: float = 1.0) -> tuple[Load, int]:
+        """(load of a period, bodies that wait at its end); work takes `delayed` times its seconds of CPU"""
         pages = self.pages(procs) * seconds
         stages = Stages(parsed=round(pages), requests=round(pages), fetch_busy=pages * self.fetch)
         stages.fetch_first_byte = stages.fetch_busy
@@ -66,17 +69,19 @@ class Site:
             elapsed=seconds,
             procs=procs,
             concurrency=20,
-            parse_busy=pages * self.parse,
+            parse_busy=pages * self.parse * delayed,
+            parse_cpu=pages * self.parse,
             parse_slots=procs * seconds,
+            main_cpu=pages * self.main,
             rate="--rps 0",
         )
         return load, 64 * procs if is_parse else 0
 
 
-def follow(tuner: Tuner, site: Site, procs: int, periods: int, *, memory: int = ROOMY) -> list[int]:
-    """The numbers of processes, from the first one on, while the site stays as it is."""
+def follow(tuner: Tuner, site: Site, procs: int, seconds: float, *, memory: int = ROOMY) -> list[int]:
+    """The numbers of processes, a period each, from the first one on, while the site stays as it is."""
     numbers = [procs]
-    for _ in range(periods):
+    for _ in range(round(seconds / PERIOD)):
         load, waiting = site.period(numbers[-1])
         change = tuner.decide(load, waiting=waiting, memory=memory)
         numbers.append(change.procs if change else numbers[-1])
@@ -91,7 +96,8 @@ LIGHT_SITE = Site(main=0.001, parse=0.0005)
     ("cores", "memory", "procs"),
     [
         (1, ROOMY, 1),
-        (2, ROOMY, 2),
+        (2, ROOMY, 1),
+        (4, ROOMY, 3),
         (64, ROOMY, FIRST_MOST),
         (8, 3 * PARSER_BYTES + 1, 3),
         (8, PARSER_BYTES - 1, 1),
@@ -99,14 +105,14 @@ LIGHT_SITE = Site(main=0.001, parse=0.0005)
     ],
 )
 def test_first_number(cores: int, memory: int, procs: int) -> None:
-    """As many as the cores suggest and the memory bears, at least one, and not dozens at once."""
+    """As many as the cores beside the main process's and the memory bears, at least one, not dozens at once."""
     assert procs == first_number(cores=cores, memory=memory)
 
 
 @pytest.mark.parametrize(
     ("site", "cores", "first", "last"),
     [
-        pytest.param(HEAVY_SITE, 64, 2, 20, id="up to the pace of the coordinator"),
+        pytest.param(HEAVY_SITE, 64, 2, 19, id="up to the pace of the coordinator"),
         pytest.param(HEAVY_SITE, 8, 2, 8, id="up to the cores"),
         pytest.param(HEAVY_SITE, 1, 1, 1, id="one core"),
         pytest.param(LIGHT_SITE, 8, 8, 1, id="down to what is needed"),
@@ -117,8 +123,8 @@ def test_first_number(cores: int, memory: int, procs: int) -> None:
     ],
 )
 def test_number_settles(site: Site, cores: int, first: int, last: int) -> None:
-    """A steady crawl comes to one number within some periods, and stays there."""
-    numbers = follow(Tuner(cores=cores), site, first, 100)
+    """A steady crawl comes to one number within five seconds, and stays there."""
+    numbers = follow(Tuner(cores=cores), site, first, 25)
 
     assert {last} == set(numbers[20:]), numbers
     assert sorted(numbers, reverse=first > last) == numbers
@@ -131,7 +137,7 @@ def test_number_settles(site: Site, cores: int, first: int, last: int) -> None:
 def test_what_it_settles_at_is_as_good_as_any_number(cores: int, main: float, parse: float, fetch: float) -> None:
     """Whatever takes how long: at most 10 % less than the best fixed number, from the number it begins with."""
     site = Site(main=main, parse=parse, fetch=fetch, cores=cores)
-    numbers = follow(Tuner(cores=cores), site, first_number(cores=cores, memory=ROOMY), 60)
+    numbers = follow(Tuner(cores=cores), site, first_number(cores=cores, memory=ROOMY), 20)
 
     assert site.pages(numbers[-1]) >= 0.9 * max(site.pages(procs) for procs in range(1, 64)), numbers
     assert len({*numbers[30:]}) == 1, numbers
@@ -140,7 +146,7 @@ def test_what_it_settles_at_is_as_good_as_any_number(cores: int, main: float, pa
 
 def test_growing_is_by_twice_at_most() -> None:
     """The seconds a page of one period are not trusted further."""
-    assert follow(Tuner(cores=64), HEAVY_SITE, 1, 5) == [1, 2, 4, 8, 16, 20]
+    assert follow(Tuner(cores=64), HEAVY_SITE, 1, 5 * PERIOD) == [1, 2, 4, 8, 16, 19]
 
 
 def test_growing_needs_bodies_that_wait() -> None:
@@ -156,25 +162,48 @@ def test_reason_of_growing_names_what_was_measured() -> None:
     change = Tuner(cores=8).decide(load, waiting=waiting, memory=ROOMY)
 
     assert change is not None
+    assert change.procs == 4
     assert change.reason == "2 processes 100% busy and 128 bodies wait: 2.0 times the pages are expected"
 
 
-def test_shrinking_waits_for_calm_periods_in_a_row() -> None:
-    """One period with little to parse means nothing, nor do several with a busy one between them."""
-    tuner = Tuner(cores=8)
-    calm, busy = LIGHT_SITE.period(4), Site(main=0.001, parse=0.0035).period(4)
-    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for load, waiting in (calm, busy, calm, busy)]
+def test_main_process_without_a_core_to_spare_gets_no_competitor() -> None:
+    """Small pages: the processes are busy and have a backlog, but most of it is waiting for a core; more of them would
+    take the main process's."""
+    load, _ = Site(main=0.001, parse=0.0007).period(1, delayed=1.4)
+    load.stages.waits[Wait.PARSE] = 0.1
 
-    assert decisions == [None] * 4
+    assert load.parse_share > 0.9
+    assert Tuner(cores=2).decide(load, waiting=100, memory=ROOMY) is None
+
+
+def test_main_process_on_several_cores_does_not_keep_others_from_coming() -> None:
+    """Decryption and libcurl run on many cores at once; while the parse processes have theirs, they are the limit."""
+    load, waiting = HEAVY_SITE.period(2)
+    busy_main = dataclasses.replace(load, main_cpu=3 * PERIOD)
+    change = Tuner(cores=8).decide(busy_main, waiting=waiting, memory=ROOMY)
+
+    assert change is not None
+    assert change.procs == 4
+
+
+def test_shrinking_waits_until_it_has_been_calm() -> None:
+    """A short time with little to parse means nothing, nor do several with a busy one between them."""
+    tuner = Tuner(cores=8)
+    calm = [LIGHT_SITE.period(4)] * (round(CALM_SECONDS / PERIOD) - 1)
+    busy = Site(main=0.001, parse=0.0035).period(4)
+    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for load, waiting in [*calm, busy] * 3]
+
+    assert decisions == [None] * 12
 
 
 def test_reason_of_shrinking_names_what_was_measured() -> None:
     """The log says how little they had to do, and how busy fewer would be."""
     tuner = Tuner(cores=8)
     load, waiting = LIGHT_SITE.period(4)
-    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for _ in range(CALM_PERIODS)]
+    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for _ in range(round(CALM_SECONDS / PERIOD))]
 
     assert decisions[-1] is not None
+    assert decisions[-1].procs == 1
     assert decisions[-1].reason == "4 processes 12% busy: 1 process would be 50% busy"
 
 
@@ -187,10 +216,10 @@ def test_shrinking_spares_what_waits() -> None:
 
 
 def test_site_that_changes_all_the_time_does_not_make_it_flap() -> None:
-    """Ten seconds of light pages, ten of heavy ones, and so on: it soon gives up shrinking."""
+    """Four seconds of light pages, four of heavy ones, and so on: it soon gives up shrinking."""
     tuner, procs, changes = Tuner(cores=4), 4, []
     for turn in range(60):
-        numbers = follow(tuner, HEAVY_SITE if turn % 2 else LIGHT_SITE, procs, 10)
+        numbers = follow(tuner, HEAVY_SITE if turn % 2 else LIGHT_SITE, procs, 4)
         changes.append(sum(a != b for a, b in itertools.pairwise(numbers)))
         procs = numbers[-1]
 
@@ -199,36 +228,29 @@ def test_site_that_changes_all_the_time_does_not_make_it_flap() -> None:
 
 
 def test_memory_that_runs_out_gives_processes_up() -> None:
-    """One a period, down to one; and none comes back until some time after there is memory again."""
+    """One after the other, down to one; and none comes back until some time after there is memory again."""
     tuner = Tuner(cores=8)
-    numbers = follow(tuner, HEAVY_SITE, 4, 5, memory=SCARCE_BYTES - 1)
-    assert numbers == [4, 3, 2, 1, 1, 1]
+    numbers = follow(tuner, HEAVY_SITE, 4, 4 * SETTLING_SECONDS, memory=SCARCE_BYTES - 1)
+    assert [numbers.count(each) for each in (4, 3, 2)] == [1, SETTLING_SECONDS / PERIOD, SETTLING_SECONDS / PERIOD]
+    assert numbers[-1] == 1
 
-    later = follow(tuner, HEAVY_SITE, 1, 2 * SCARCE_PERIODS)
-    assert later[SCARCE_PERIODS - 5] == 1
-    assert later[-1] == 8
+    assert {1} == set(follow(tuner, HEAVY_SITE, 1, SCARCE_SECONDS - 4 * SETTLING_SECONDS))
+    assert follow(tuner, HEAVY_SITE, 1, 10)[-1] == 8
 
 
 def test_memory_bounds_growing() -> None:
     """No process is added that the memory left can't bear, whatever it would be good for."""
-    assert follow(Tuner(cores=8), HEAVY_SITE, 4, 3, memory=PARSER_BYTES) == [4] * 4
-    assert follow(Tuner(cores=8), HEAVY_SITE, 4, 1, memory=3 * PARSER_BYTES)[-1] == 6
+    assert follow(Tuner(cores=8), HEAVY_SITE, 4, 3 * PERIOD, memory=PARSER_BYTES) == [4] * 4
+    assert follow(Tuner(cores=8), HEAVY_SITE, 4, PERIOD, memory=3 * PARSER_BYTES)[-1] == 6
 
 
 # in a crawl
 
 
-class OftenTimeline(Timeline):
-    """A row whenever it can be."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.every = 0.05
-
-
 @pytest.fixture
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlr.monitor.Timeline", OftenTimeline)
+    """The tuner looks whenever it can: small crawls, fast tests."""
+    monkeypatch.setattr(monitor, "TUNER_SECONDS", 0.05)
 
 
 def resized(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -239,14 +261,14 @@ def resized(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_polite_crawl_gives_idle_processes_up(
     crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three cores suggest three processes; at 25 pages a second one is enough, and the log says why."""
-    monkeypatch.setattr(machine, "cores", lambda: 3)
+    """Four cores suggest three processes; at 25 pages a second one is enough, and the log says why."""
+    monkeypatch.setattr(machine, "cores", lambda: 4)
     caplog.set_level(logging.INFO)
-    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(30)))})
+    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(60)))})
 
     crawled = crawl(f"{HOST}/", fetcher=fake, parse_procs=None, rps=25)
 
-    assert len(crawled.map["pages"]) == 31
+    assert len(crawled.map["pages"]) == 61
     [line] = resized(caplog)
     assert line.startswith("parse.resized from=3 to=1 reason=3 processes "), line
     assert line.endswith("% busy"), line
@@ -257,8 +279,7 @@ def test_heavy_crawl_gets_more_processes(
     crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It begins with one, everybody waits for it, and others come; nothing is lost on the way."""
-    monkeypatch.setattr(machine, "cores", lambda: 3)
-    monkeypatch.setattr("crawlr.api.first_number", lambda *, cores, memory: 1)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
     caplog.set_level(logging.INFO)
     pages = {f"{HOST}/{i}": Page(body=HEAVY) for i in range(150)}
     pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(150)))

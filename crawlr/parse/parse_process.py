@@ -86,7 +86,7 @@ class CallDone:
 
     process: ParseProcess
     call: int
-    future: Future[tuple[float, child.Answer]]
+    future: Future[tuple[float, child.Answer, float]]
 
 
 class ParseProcess:

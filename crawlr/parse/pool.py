@@ -93,6 +93,7 @@ class _Slot:
     failed_starts: int = 0
     retry_at: float | None = None
     busy: float = 0.0
+    cpu: float = 0.0
 
     def processes(self) -> Iterator[ParseProcess]:
         if self.current is not None:
@@ -156,6 +157,12 @@ class ParsePool:
         """Seconds of work up to now, a slot; also of slots that are closed."""
         now = self._clock()
         return tuple(slot.busy + sum(now - p.began for p in slot.processes() if p.calls) for slot in self._slots)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU of all slots: less than `busy` where cores are short. A call under way counts whole."""
+        now = self._clock()
+        return sum(slot.cpu + sum(now - p.began for p in slot.processes() if p.calls) for slot in self._slots)
 
     @property
     def slot_seconds(self) -> float:
@@ -386,7 +393,7 @@ class ParsePool:
             )
 
     def _call_done(
-        self, process: ParseProcess, number: int, future: Future[tuple[float, child.Answer]]
+        self, process: ParseProcess, number: int, future: Future[tuple[float, child.Answer, float]]
     ) -> list[ParsedBatch | ParseFailed]:
         call = next((each for each in process.calls if each.number == number), None)
         if call is None or future.cancelled():
@@ -396,13 +403,14 @@ class ParsePool:
             return self._lose(process, call, error)
         assert call is process.calls[0], "one worker answers in order"
         slot = self._slots[process.slot]
-        seconds, (table_was_reset, new_links, rows, rss) = future.result()
+        seconds, (table_was_reset, new_links, rows, rss), cpu = future.result()
         assert len(rows) == len(call.pages), "one row a body"
         process.calls.popleft()
         process.began = self._clock()
         process.seen, process.deadline = None, process.began + self._call_limit if process.calls else None
         process.pages_done += len(rows)
         slot.busy += seconds
+        slot.cpu += cpu
         self._in_flight -= len(rows)
         for each in self._slots:
             each.failed_starts = 0
@@ -445,7 +453,9 @@ class ParsePool:
         else:
             accused = list(call.pages)  # it died over the batch as such: while reading it or writing the result
         self._in_flight -= len(accused) + len(others)
-        slot.busy += self._clock() - process.began
+        lost = self._clock() - process.began
+        slot.busy += lost
+        slot.cpu += lost
         process.calls.clear()
         self._waiting.extendleft(reversed(others))
         self._discard(process)

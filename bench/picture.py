@@ -40,7 +40,7 @@ def lines(title: str, *, x_name: str, y_name: str, drawn: Sequence[Line], is_log
     parts = [_frame(title, x_name, y_name, top)]
     for x in xs:
         at, _ = place(x, 0)
-        parts.append(_text(at, _HEIGHT - _BOTTOM + 18, f"{x:,g}", anchor="middle"))
+        parts.append(_text(at, _HEIGHT - _BOTTOM + 18, _number(x), anchor="middle"))
     for number, line in enumerate(drawn):
         colour = _COLOURS[number % len(_COLOURS)]
         places = [place(x, y) for x, y in sorted(line.points)]
@@ -66,9 +66,11 @@ def bars(title: str, *, y_name: str, names: Sequence[str], stacks: Sequence[tupl
             size = f'width="{0.7 * step:.1f}" height="{low - high:.1f}"'
             parts.append(f'<rect x="{x:.1f}" y="{high:.1f}" {size} fill="{colour}"/>')
             below += values[i]
-        parts.append(_text(x + 0.35 * step, _y(below, top) - 5, f"{below:,.3g}", anchor="middle"))
+        parts.append(_text(x + 0.35 * step, _y(below, top) - 5, _number(below), anchor="middle"))
+        letters = 12 if step > 60 else 9
         for row, word in enumerate(name.split(" ", 1)):
-            parts.append(_text(x + 0.35 * step, _HEIGHT - _BOTTOM + 16 + 13 * row, word, anchor="middle"))
+            at = _HEIGHT - _BOTTOM + 16 + 13 * row
+            parts.append(_text(x + 0.35 * step, at, word, anchor="middle", size=letters))
     parts += [_key(number, name, _COLOURS[number % len(_COLOURS)]) for number, (name, _) in enumerate(stacks)]
     return _svg(parts)
 
@@ -86,6 +88,10 @@ def _nice_top(value: float) -> float:
     return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999)
 
 
+def _number(value: float) -> str:
+    return f"{round(value):,}" if value >= 1000 else f"{value:.3g}"
+
+
 def _y(value: float, top: float) -> float:
     return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
 
@@ -97,7 +103,7 @@ def _frame(title: str, x_name: str, y_name: str, top: float) -> str:
         at = _y(value, top)
         shade = "#333" if i == 0 else "#ddd"
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="{shade}"/>')
-        parts.append(_text(_LEFT - 8, at + 4, f"{value:,g}", anchor="end"))
+        parts.append(_text(_LEFT - 8, at + 4, _number(value), anchor="end"))
     parts.append(_text(_LEFT, _TOP - 8, y_name))
     parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 12, x_name, anchor="middle"))
     return "\n".join(parts)

@@ -42,7 +42,8 @@ PARTS = {
     "decode": "parser: content coding, encoding",
     "parse": "parser: from text to elements",
     "resolve": "parser: links, identities, numbers, facts, hash of the body",
-    "parser, other": "parser: unpickling, pickling, memory, the page's clock, start",
+    "parser, more": "parser: what the steps cost more there (each process meets every link anew), the page's clock",
+    "parser, pipes": "parser: unpickling, pickling, pipes; the start of the processes (0.2 s)",
     "hand-off back": "main thread and executor threads: results from the pipes, rebuilt",
     "merge": "main thread: answers and links into records, frontier and seen-set",
     "journal": "main thread: group commits, and what is told after them",
@@ -178,7 +179,13 @@ def budget(url: str, asked: Options, options: Sequence[str], *, runs: int) -> tu
                 urls = [page["url"] for page in json.loads(Path(folder, "out.json").read_text())["pages"]]
                 fetch_all(urls, asked, spool)
             inner = _parsing(spool, asked)
-            parts = {**used["parts"], **inner, "parser, other": used["other_cpu"] - sum(inner.values())}
+            working = told["parse"]["cpu_s"]
+            parts = {
+                **used["parts"],
+                **inner,
+                "parser, more": working - sum(inner.values()),
+                "parser, pipes": used["other_cpu"] - working,
+            }
             found.append({name: 1e6 * parts[name] / pages for name in PARTS})
     return pages, {name: statistics.median(each[name] for each in found) for name in PARTS}
 

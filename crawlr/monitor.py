@@ -23,7 +23,7 @@ from crawlr.tuning import Tuner
 __all__ = ["Monitor"]
 
 logger = logging.getLogger(__name__)
-TUNER_SECONDS = 0.25
+TUNER_SECONDS = 0.2
 """Between two looks of the tuner: many crawls are over in some seconds."""
 
 

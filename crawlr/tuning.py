@@ -61,8 +61,8 @@ def first_number(*, cores: int, memory: int) -> int:
     """The number to begin with: a core for the main process, the others for parsers, within the bytes of memory that
     are left.
 
-    One too few is soon made good: a process comes up in 20 ms. One too many costs a crawl of small pages a sixth of its
-    pages (bench.stages, 2 cores).
+    One too few is soon made good: a further process comes up in 10 ms. One too many costs a crawl of small pages a
+    sixth of its pages a second (bench.stages, 2 cores).
     """
     return max(1, min(cores - 1, FIRST_MOST, memory // PARSER_BYTES))
 

@@ -64,7 +64,7 @@ def _run(words: list[str]) -> int:
 
 
 def _demo(words: list[str]) -> int:
-    given = vars(grammar.build_demo_parser().parse_args(words))
+    given = vars(grammar.build_parser("demo").parse_args(words))
     look = _take_look(given)
 
     from crawlr import demo
@@ -83,7 +83,7 @@ def _demo(words: list[str]) -> int:
 
 
 def _export(words: list[str]) -> int:
-    given = vars(grammar.build_export_parser().parse_intermixed_args(words))
+    given = vars(grammar.build_parser("export").parse_intermixed_args(words))
     found = given.get("file", [])
     if len(found) != 1:
         what = "no file is named" if not found else f"{found[1]!r} is one file too many"
@@ -91,7 +91,7 @@ def _export(words: list[str]) -> int:
     if "out" not in given:
         raise OptionsError("export: nothing is to be written; accepted: --out FILE, once or more")
 
-    from crawlr.options import read_outputs
+    from crawlr.option_reading import read_outputs
 
     outputs, columns = read_outputs(given["out"], format=given.get("format"), columns=given.get("columns"))
 
@@ -108,12 +108,12 @@ def _export(words: list[str]) -> int:
 
 
 def _why(words: list[str]) -> int:
-    given = vars(grammar.build_why_parser().parse_intermixed_args(words))
+    given = vars(grammar.build_parser("why").parse_intermixed_args(words))
     asked = given.get("url", [])
     if len(asked) != 1:
         what = "no URL is named" if not asked else f"{asked[1]!r} is one URL too many"
         raise OptionsError(f"why: {what}; accepted: the address of a page, or a path on the first seed's host")
-    path = given.get("crawl_file") or _default_crawl()
+    path = given.get("in") or _default_crawl()
 
     from crawlr import why, why_lines
     from crawlr.export import open_crawl
@@ -137,7 +137,7 @@ def _default_crawl() -> str:
 
 
 def _diff(words: list[str]) -> int:
-    given = vars(grammar.build_diff_parser().parse_intermixed_args(words))
+    given = vars(grammar.build_parser("diff").parse_intermixed_args(words))
     found = given.get("file", [])
     if len(found) != 2:
         few = "no file is named" if not found else "only one file is named"
@@ -146,7 +146,7 @@ def _diff(words: list[str]) -> int:
             f"diff: {what}; accepted: OLD NEW, each a sitemap.json[.gz] or the state of a crawl (.crawl)"
         )
 
-    from crawlr.options import read_diff_gates, read_report
+    from crawlr.option_reading import read_diff_gates, read_report
 
     report_path = read_report(given.get("report"))
     asked, junit_path = read_diff_gates(given.get("fail_on"), junit=given.get("junit"))

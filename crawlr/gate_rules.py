@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from crawlr import option_values
 
-__all__ = ["ACCEPTED", "ACCEPTED_BY_DIFF", "Gate", "Name", "Result", "Violation", "read_gates"]
+__all__ = ["ACCEPTED", "ACCEPTED_BY_DIFF", "Gate", "Name", "Result", "Violation", "is_of_a_diff", "read_gates"]
 
 
 class Name(StrEnum):
@@ -81,6 +81,11 @@ class Result:
     """0: it let everything pass."""
     violations: tuple[Violation, ...]
     """The first of them, at most crawlr.gates.MOST_KEPT."""
+
+
+def is_of_a_diff(name: Name) -> bool:
+    """Whether only a diff has this gate."""
+    return name in _OF_A_DIFF
 
 
 def read_gates(given: object, *, is_diff: bool = False) -> tuple[Gate, ...]:

@@ -14,8 +14,10 @@ ROOT = Path(__file__).resolve().parents[1] / "crawlr"
 
 LAYERS = [
     # lowest first; a module imports only from layers below its own; a package is one room here
-    {"errors", "records", "scrub", "failpoints", "content_coding", "option_values", "machine"},
+    {"errors", "records", "scrub", "failpoints", "help_texts", "content_coding", "option_values", "machine"},
     {"formats", "gate_rules"},
+    {"option_table"},
+    {"option_reading"},
     {"options"},
     {"reporting", "known", "scope", "stopping"},
     {"frontier", "journal", "traps", "fetch", "parse"},

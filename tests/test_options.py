@@ -14,7 +14,8 @@ import pytest
 
 from crawlr.errors import OptionsError
 from crawlr.formats import Format
-from crawlr.options import Options, accepted
+from crawlr.option_reading import accepted
+from crawlr.options import Options
 from crawlr.scrub import scrub
 
 SEED = "https://example.com/"

@@ -17,6 +17,7 @@ import pytest
 
 from crawlr import grammar
 from crawlr.formats import Format
+from crawlr.option_table import ABOUT, CRAWL, SCREEN, rows
 from crawlr.options import Options
 from crawlr.records import Outcome, SkipReason, UnvisitedReason
 from crawlr.sinks import sitemap_json
@@ -49,7 +50,7 @@ def test_every_option_has_its_row() -> None:
 
 def test_no_option_is_made_up() -> None:
     """Every --option in the text is one of the command."""
-    parsers = (grammar.build_parser(), grammar.build_why_parser(), grammar.build_diff_parser())
+    parsers = [grammar.build_parser(verb) for verb in grammar.COMMANDS]
     existing = {option for parser in parsers for action in parser._actions for option in action.option_strings}
 
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - existing - ELSEWHERE == set()
@@ -57,7 +58,7 @@ def test_no_option_is_made_up() -> None:
 
 def test_defaults_are_those_of_the_program() -> None:
     """What the tables give as a default is what happens without the option."""
-    dest = {option: action.dest for action in actions() for option in action.option_strings}
+    dest = {row.flag: row.name for row in rows(*CRAWL, SCREEN, ABOUT)}
     checked = 0
     for spelling, default, _ in ROWS:
         name = dest[re.findall(r"--[a-z-]+", spelling)[0]]

@@ -82,9 +82,10 @@ class _Meter:
 
 def inside(words: Sequence[str]) -> dict[str, float]:
     """Be the command, metered: seconds of CPU of the whole crawl by part of PARTS, those of parsers left out."""
-    from crawlr import api, cli
+    from crawlr import cli
     from crawlr.coordinator import Coordinator, Ending
     from crawlr.parse.pool import ParsePool
+    from crawlr.run import Run
 
     meter = _Meter()
     threads: dict[str, float] = {}
@@ -97,7 +98,7 @@ def inside(words: Sequence[str]) -> dict[str, float]:
     put(Coordinator, "_commit", "journal")
     put(ParsePool, "flush", "flush")
     put(ParsePool, "receive", "handed back")
-    put(api._Crawl, "_write", "export")
+    put(Run, "_write", "export")
     run = Coordinator.run
 
     def run_and_look(self: Coordinator) -> Ending:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from crawlr.api import CrawlResult as CrawlResult
     from crawlr.api import crawl as crawl
     from crawlr.errors import CrawlrError as CrawlrError
     from crawlr.errors import MachineError as MachineError
     from crawlr.errors import OptionsError as OptionsError
     from crawlr.errors import StateError as StateError
     from crawlr.records import PageRecord as PageRecord
+    from crawlr.result import CrawlResult as CrawlResult
     from crawlr.streaming import stream as stream
 
 _HOMES = {
     "crawl": "crawlr.api",
-    "CrawlResult": "crawlr.api",
+    "CrawlResult": "crawlr.result",
     "CrawlrError": "crawlr.errors",
     "MachineError": "crawlr.errors",
     "OptionsError": "crawlr.errors",

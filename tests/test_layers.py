@@ -22,21 +22,23 @@ LAYERS = [
     {"reporting", "known", "scope", "stopping"},
     {"frontier", "journal", "traps", "fetch", "parse"},
     {"ledger", "state", "stats", "view"},
-    {"limits", "progress", "ranking", "lookup", "diff", "gate_lines"},
+    {"limits", "progress", "ranking", "lookup", "diff", "gate_lines", "result"},
     {"sinks", "sitemap_file", "tuning", "why", "gates"},
     {"report"},
     {"outputs", "diff_lines", "why_lines"},
     {"errands", "external"},
     {"in_flight", "monitor"},
     {"answers", "parsed"},
+    {"engines"},
     {"coordinator"},
+    {"run"},
     {"api", "export"},
     {"demo", "grammar", "streaming"},
     {"cli"},
     {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SEE_BOTH = {"errands", "external", "answers", "coordinator", "api"}
+SEE_BOTH = {"errands", "external", "answers", "coordinator", "engines", "run", "api"}
 """The only modules that may see fetch/ and parse/: the coordinator with what it decides, and what puts the stages
 together."""
 NOT_IN_A_PARSER = {"requests", "urllib3", "sqlite3", "tqdm", "tldextract"}

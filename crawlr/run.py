@@ -1,0 +1,268 @@
+"""One run of one crawl, from its state file to its outputs: puts the stages together, runs the coordinator, ends every
+thread and process.
+
+From: api (options, the open state, what the caller put in). To: the result. The thread that calls it becomes the
+crawl's main thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+from crawlr import __version__, engines, gates, limits, machine, outputs, stopping
+from crawlr.coordinator import Coordinator, Ending
+from crawlr.errors import CrawlrError
+from crawlr.external import ExternalCheck
+from crawlr.fetch.pool import Fetcher, FetchPool
+from crawlr.formats import Columns
+from crawlr.frontier import Frontier
+from crawlr.known import KnownUrls
+from crawlr.ledger import Ledger
+from crawlr.options import Options
+from crawlr.parse import urls
+from crawlr.parse.pool import ParsePool
+from crawlr.records import PageRecord, StopReason
+from crawlr.reporting import Reporter, Summary
+from crawlr.result import CrawlResult
+from crawlr.scope import Scope
+from crawlr.sinks import files, junit, stats_json
+from crawlr.state import OpenState
+from crawlr.stats import Counts
+from crawlr.tuning import Tuner
+from crawlr.view import CrawlView, Totals
+
+__all__ = ["Run"]
+
+logger = logging.getLogger(__name__)
+
+
+class Run:
+    """One run of one crawl, from its state file to its outputs."""
+
+    def __init__(self, options: Options, state: OpenState, *, auth: str | None, reporter: Reporter) -> None:
+        self._options = options
+        self._state = state
+        self._auth = auth
+        self._reporter = reporter
+        self._journal = state.journal
+        self._counts = Counts()
+        meta = self._journal.meta()
+        self._started_at = str(meta.get("started_at") or _now())
+        self._elapsed_before = float(str(meta.get("elapsed_s") or 0.0))
+        self._began = time.monotonic()
+
+    def run(
+        self,
+        *,
+        on_page: Callable[[PageRecord], object] | None,
+        fetcher: Fetcher | None,
+        canonicalise: Callable[[str], str | None] | None,
+        filters: Sequence[Callable[[str], bool]],
+        stop: threading.Event | None,
+        catch_signals: bool,
+    ) -> CrawlResult:
+        options = self._options
+        mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
+        failure: BaseException | None = None
+        with ExitStack() as outer:
+            if catch_signals:
+                outer.enter_context(stopping.catch(mailbox.put))
+            with ExitStack() as stack:
+                # processes first: they come up while the frontier is loaded and robots.txt is asked
+                parse_pool = ParsePool(
+                    procs=engines.parse_procs(options), settings=engines.worker_settings(options), deliver=mailbox.put
+                )
+                stack.callback(parse_pool.close, kill=True)
+                parse_pool.start()
+                self._reporter.started(options, parse_procs=parse_pool.procs)
+                used = fetcher
+                if used is None:
+                    used = engines.network(options, self._state.seeds, self._auth)
+                    stack.callback(used.close)
+                fetch_pool = FetchPool(fetcher=used, concurrency=options.concurrency, deliver=mailbox.put)
+                stack.callback(fetch_pool.close)
+                ledger, frontier = self._ledger(filters, canonicalise)
+                coordinator = Coordinator(
+                    options,
+                    known=ledger.known,
+                    frontier=frontier,
+                    ledger=ledger,
+                    fetch_pool=fetch_pool,
+                    parse_pool=parse_pool,
+                    mailbox=mailbox,
+                    reporter=self._reporter,
+                    counts=self._counts,
+                    tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
+                    on_page=on_page,
+                    canonicalise=canonicalise,
+                    is_stopped=None if stop is None else stop.is_set,
+                )
+                logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
+                try:
+                    ending = coordinator.run()
+                    if options.check_external and ending.reason in (StopReason.FINISHED, StopReason.PAGE_BUDGET):
+                        check = ExternalCheck(
+                            options,
+                            journal=self._journal,
+                            scope=ledger.scope,
+                            fetch_pool=fetch_pool,
+                            mailbox=mailbox,
+                            is_stopped=(lambda: False) if stop is None else stop.is_set,
+                            say=self._reporter.notice,
+                        )
+                        limit = options.max_time
+                        stopped = check.run(deadline=None if limit is None else self._began + limit)
+                        if stopped is not None:
+                            ending = Ending(reason=stopped.reason, signal=stopped.signal)
+                except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
+                    failure = error
+                    is_interrupt = isinstance(error, KeyboardInterrupt)
+                    ending = Ending(reason=StopReason.INTERRUPTED if is_interrupt else StopReason.ERROR)
+                    fetch_pool.interrupt()
+            try:
+                # what was committed is written even when something went wrong, unless it is the disk that failed
+                result = self._write(ending, coordinator, frontier)
+            except (CrawlrError, OSError):
+                if failure is None:
+                    raise
+            if failure is not None:
+                raise failure
+        self._reporter.finished(result.summary)
+        return result
+
+    def _ledger(
+        self, filters: Sequence[Callable[[str], bool]], canonicalise: Callable[[str], str | None] | None
+    ) -> tuple[Ledger, Frontier]:
+        """The graph as it was left, or with the seeds alone."""
+        options, state = self._options, self._state
+        scope = Scope(options.scope, include=options.include, exclude=options.exclude, filters=filters)
+        for seed in state.seeds:
+            scope.join(seed)
+        identity = urls.make_identity(keep_params=options.keep_params, ignore=options.ignore_param)
+        known = KnownUrls()
+        pages_before = self._journal.count_pages() if state.is_resumed else 0
+        frontier = Frontier(
+            known,
+            rps=options.rps,
+            per_host=options.per_host or options.concurrency,
+            gated=options.robots,
+            page_budget=None if options.max_pages is None else max(0, options.max_pages - pages_before),
+        )
+        ledger = Ledger(
+            known=known,
+            frontier=frontier,
+            journal=self._journal,
+            scope=scope,
+            identity=identity if canonicalise is None else _keyed(canonicalise),
+            depth_limit=options.depth,
+            max_redirects=options.max_redirects,
+        )
+        if state.is_resumed:
+            ledger.load()
+            self._counts.load(self._journal)
+        for seed in state.seeds:
+            ledger.plant(seed, is_seed=True)
+        ledger.commit({"ended": None, "started_at": self._started_at, "depth": options.depth})
+        return ledger, frontier
+
+    def _write(self, ending: Ending, coordinator: Coordinator, frontier: Frontier) -> CrawlResult:
+        """Note the ending in the journal, then write the outputs from it; a complete crawl needs its state no more."""
+        options, journal = self._options, self._journal
+        load = coordinator.monitor.load()
+        elapsed = time.monotonic() - self._began
+        complete = ending.reason is StopReason.FINISHED
+        whole_elapsed = round(self._elapsed_before + elapsed, 3)
+        journal.commit(meta={"ended": ending.reason, "elapsed_s": whole_elapsed})
+        view = CrawlView(
+            journal,
+            stop_reason=ending.reason,
+            depth_limit=options.depth,
+            all_edges=options.edges == "all",
+            has_sitemaps=options.sitemaps,
+        )
+        totals = view.totals()
+        stats = _stats(totals, self._counts, whole_elapsed)
+        accounting = stats_json.document(
+            load=load, timeline=coordinator.monitor.timeline, frontier=frontier, pages=stats
+        )
+        written = outputs.write_all(
+            view,
+            options.outputs,
+            head=self._head(ending, stats),
+            columns=Columns(options.columns),
+            stats=accounting,
+        )
+        for note in (note for each in written for note in each.notes):
+            self._reporter.notice(note)
+        if options.stats is not None:
+            with files.whole(options.stats) as out:
+                stats_json.write(out, accounting)
+        found = gates.check(view, {"complete": complete, "stop_reason": ending.reason}, options.gates)
+        if options.junit is not None:
+            with files.whole(options.junit) as out:
+                junit.write(out, found, name="crawlr")
+        if complete:
+            journal.unlink()
+        logger.info("crawl.finished reason=%s pages=%d elapsed_s=%.3f", ending.reason, totals.pages, elapsed)
+        summary = Summary(
+            pages=totals.pages,
+            ok=totals.ok,
+            errors=totals.errors,
+            skipped=totals.skipped,
+            unique_urls=totals.unique_urls,
+            edges=totals.edges,
+            damaged=totals.damaged,
+            elapsed=elapsed,
+            out=tuple(written),
+            complete=complete,
+            stop_reason=ending.reason,
+            signal=ending.signal,
+            limit=limits.limiter(load),
+            first_error=self._counts.first_error,
+            state=journal.path if journal.path and not complete else None,
+            gates=found,
+        )
+        return CrawlResult(journal=journal, view=view, stats=stats, summary=summary)
+
+    def _head(self, ending: Ending, stats: dict[str, object]) -> dict[str, object]:
+        return {
+            "format": "crawlr-sitemap/1",
+            "generator": f"crawlr {__version__}",
+            "seeds": list(self._state.seeds),
+            "started_at": self._started_at,
+            "finished_at": _now(),
+            "complete": ending.reason is StopReason.FINISHED,
+            "stop_reason": ending.reason,
+            "options": self._options.effective(),
+            "stats": stats,
+        }
+
+
+def _stats(totals: Totals, counts: Counts, elapsed: float) -> dict[str, object]:
+    return {
+        "pages": totals.pages,
+        "ok": totals.ok,
+        "errors": totals.errors,
+        "damaged": totals.damaged,
+        "skipped": totals.skipped,
+        "unvisited": totals.unvisited,
+        "unique_urls": totals.unique_urls,
+        "edges": totals.edges,
+        "bytes": counts.bytes,
+        "elapsed_s": elapsed,
+    }
+
+
+def _keyed(canonicalise: Callable[[str], str | None]) -> Callable[[str], str]:
+    """The identity of seeds, redirects and sitemap URLs, which can't be dropped as a link can."""
+    return lambda url: canonicalise(url) or url
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

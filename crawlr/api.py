@@ -14,6 +14,7 @@ from crawlr.errors import CallbackError, OptionsError
 from crawlr.fetch.pool import Fetcher
 from crawlr.options import Options
 from crawlr.parse import urls
+from crawlr.parse.start_method import Birthplace
 from crawlr.records import PageRecord
 from crawlr.reporting import Reporter, SilentReporter, Summary
 from crawlr.result import CrawlResult
@@ -70,9 +71,10 @@ def run(
     filters: Sequence[Callable[[str], bool]] = (),
     stop: threading.Event | None = None,
     catch_signals: bool = False,
+    place: Birthplace | None = None,
 ) -> Summary:
     """Crawl for a person: as `crawl`, and the reporter is told; with `catch_signals` SIGINT and SIGTERM end it in
-    order.
+    order. `place`: where parse processes are started, prepared by the caller; the crawl ends it.
     """
     result = _run(
         options,
@@ -83,6 +85,7 @@ def run(
         filters=filters,
         stop=stop,
         catch_signals=catch_signals,
+        place=place,
     )
     result.close()
     return result.summary
@@ -98,6 +101,7 @@ def _run(
     filters: Sequence[Callable[[str], bool]],
     stop: threading.Event | None,
     catch_signals: bool,
+    place: Birthplace | None = None,
 ) -> CrawlResult:
     seeds, auth = _seeds(options)
     state = open_state(options, seeds)
@@ -109,6 +113,7 @@ def _run(
             filters=filters,
             stop=stop,
             catch_signals=catch_signals,
+            place=place,
         )
     except BaseException:
         state.journal.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from crawlr import grammar
@@ -18,6 +18,7 @@ from crawlr.errors import CrawlrError, MachineError, OptionsError
 if TYPE_CHECKING:
     from crawlr.gate_rules import Result
     from crawlr.options import Options
+    from crawlr.parse.start_method import Birthplace
     from crawlr.progress import Screen
     from crawlr.reporting import Summary
 
@@ -219,11 +220,19 @@ meant to, and nobody needs to read of that."""
 
 
 def _crawl(options: Options, look: _Look) -> int:
-    from crawlr import api
-    from crawlr.progress import open_screen
+    from crawlr.parse.start_method import birthplace, modules_of
 
     if _NO_LEAK_WARNING not in sys.warnoptions:
         sys.warnoptions.append(_NO_LEAK_WARNING)
+    with closing(birthplace(modules=modules_of(options.parser))) as place:
+        place.prepare()  # it loads the parser while what follows loads the crawler
+        return _crawl_at(place, options, look)
+
+
+def _crawl_at(place: Birthplace, options: Options, look: _Look) -> int:
+    from crawlr import api
+    from crawlr.progress import open_screen
+
     with (
         open_screen(
             is_stdout_taken="-" in options.out,
@@ -233,7 +242,7 @@ def _crawl(options: Options, look: _Look) -> int:
         ) as screen,
         _logging_to(screen, look.verbosity),
     ):
-        summary = api.run(options, reporter=screen, catch_signals=True)
+        summary = api.run(options, reporter=screen, catch_signals=True, place=place)
     failed = _tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
     return _status_of(summary) or failed
 

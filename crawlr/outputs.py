@@ -5,39 +5,16 @@ From: api at the end of a crawl, or export (a view, and what crawlr.formats made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from crawlr.formats import Columns, Format, Output, Written
-from crawlr.sinks import (
-    csv_file,
-    dot,
-    edge_columns,
-    files,
-    gexf,
-    graphml,
-    jsonl,
-    page_columns,
-    parquet,
-    sitemap_json,
-    sitemap_xml,
-)
+from crawlr.sinks import files
 from crawlr.sinks.source import Source
 from crawlr.sinks.tables import Table
 from crawlr.view import CrawlView
 
 __all__ = ["write_all"]
-
-_PAGES: dict[Columns, Callable[[Source], Table]] = {
-    Columns.NATIVE: page_columns.native,
-    Columns.SF: page_columns.sf,
-    Columns.ADVERTOOLS: page_columns.advertools,
-}
-_EDGES: dict[Columns, Callable[[Source], Table]] = {
-    Columns.NATIVE: edge_columns.native,
-    Columns.SF: edge_columns.sf,
-    Columns.ADVERTOOLS: edge_columns.advertools,
-}
 
 
 def write_all(
@@ -57,45 +34,94 @@ def write_all(
     return [_write(each, source, columns, stats) for each in outputs]
 
 
+# Each format is imported for who asks for it: a crawl does not wait for those it has no use for.
+
+
 def _write(output: Output, source: Source, columns: Columns, stats: Mapping[str, object] | None) -> Written:
     path = output.path
     match output.format:
         case Format.XML:
+            from crawlr.sinks import sitemap_xml
+
             return Written(path=path, notes=tuple(sitemap_xml.write(path, source)))
         case Format.JSON:
+            from crawlr.sinks import sitemap_json
+
             with files.whole(path) as out:
                 sitemap_json.write(out, source.view, head=dict(source.head))
         case Format.HTML:
-            from crawlr import report  # with all it needs: only for who wants it
+            from crawlr import report
 
             with files.whole(path) as out:
                 report.write(out, source.view, head=source.head, stats_document=stats, source=source)
         case Format.GRAPHML:
+            from crawlr.sinks import graphml
+
             with files.whole(path) as out:
                 graphml.write(out, source)
         case Format.GEXF:
+            from crawlr.sinks import gexf
+
             with files.whole(path) as out:
                 gexf.write(out, source)
         case Format.DOT:
+            from crawlr.sinks import dot
+
             with files.whole(path) as out:
                 dot.write(out, source)
         case Format.CSV | Format.JSONL | Format.PARQUET:
-            return Written(path=path, pages=_write_table(output, _PAGES[columns](source)))
+            return Written(path=path, pages=_write_table(output, _pages(source, columns)))
         case Format.EDGES_CSV | Format.EDGES_JSONL | Format.EDGES_PARQUET:
-            return Written(path=path, edges=_write_table(output, _EDGES[columns](source)))
+            return Written(path=path, edges=_write_table(output, _edges(source, columns)))
         case _:
             assert_never(output.format)
     return Written(path=path, pages=_counted(source, "pages"), edges=_counted(source, "edges"))
 
 
+def _pages(source: Source, columns: Columns) -> Table:
+    from crawlr.sinks import page_columns
+
+    match columns:
+        case Columns.NATIVE:
+            return page_columns.native(source)
+        case Columns.SF:
+            return page_columns.sf(source)
+        case Columns.ADVERTOOLS:
+            return page_columns.advertools(source)
+        case _:
+            assert_never(columns)
+
+
+def _edges(source: Source, columns: Columns) -> Table:
+    from crawlr.sinks import edge_columns
+
+    match columns:
+        case Columns.NATIVE:
+            return edge_columns.native(source)
+        case Columns.SF:
+            return edge_columns.sf(source)
+        case Columns.ADVERTOOLS:
+            return edge_columns.advertools(source)
+        case _:
+            assert_never(columns)
+
+
 def _write_table(output: Output, table: Table) -> int:
     """The number of rows."""
     if output.format in (Format.PARQUET, Format.EDGES_PARQUET):
+        from crawlr.sinks import parquet
+
         with files.whole_binary(output.path) as raw:
             return parquet.write(raw, table)
-    write = csv_file.write if output.format in (Format.CSV, Format.EDGES_CSV) else jsonl.write
+    if output.format in (Format.CSV, Format.EDGES_CSV):
+        from crawlr.sinks import csv_file
+
+        with files.whole(output.path) as out:
+            return csv_file.write(out, table)
+    from crawlr.sinks import jsonl
+
     with files.whole(output.path) as out:
-        return write(out, table)
+        return jsonl.write(out, table)
 
 
 def _counted(source: Source, name: str) -> int | None:

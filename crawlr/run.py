@@ -15,18 +15,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
-from crawlr import __version__, engines, gates, limits, machine, outputs, stopping
+from crawlr import __version__, engines, limits, machine, outputs, stopping
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError
-from crawlr.external import ExternalCheck
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns
 from crawlr.frontier import Frontier
+from crawlr.gate_rules import Result
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
 from crawlr.options import Options
 from crawlr.parse import urls
 from crawlr.parse.pool import ParsePool
+from crawlr.parse.start_method import Birthplace
 from crawlr.records import PageRecord, StopReason
 from crawlr.reporting import Reporter, Summary
 from crawlr.result import CrawlResult
@@ -66,6 +67,7 @@ class Run:
         filters: Sequence[Callable[[str], bool]],
         stop: threading.Event | None,
         catch_signals: bool,
+        place: Birthplace | None,
     ) -> CrawlResult:
         options = self._options
         mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
@@ -76,7 +78,10 @@ class Run:
             with ExitStack() as stack:
                 # processes first: they come up while the frontier is loaded and robots.txt is asked
                 parse_pool = ParsePool(
-                    procs=engines.parse_procs(options), settings=engines.worker_settings(options), deliver=mailbox.put
+                    procs=engines.parse_procs(options),
+                    settings=engines.worker_settings(options),
+                    deliver=mailbox.put,
+                    place=place,
                 )
                 stack.callback(parse_pool.close, kill=True)
                 parse_pool.start()
@@ -107,6 +112,8 @@ class Run:
                 try:
                     ending = coordinator.run()
                     if options.check_external and ending.reason in (StopReason.FINISHED, StopReason.PAGE_BUDGET):
+                        from crawlr.external import ExternalCheck
+
                         check = ExternalCheck(
                             options,
                             journal=self._journal,
@@ -203,10 +210,7 @@ class Run:
         if options.stats is not None:
             with files.whole(options.stats) as out:
                 stats_json.write(out, accounting)
-        found = gates.check(view, {"complete": complete, "stop_reason": ending.reason}, options.gates)
-        if options.junit is not None:
-            with files.whole(options.junit) as out:
-                junit.write(out, found, name="crawlr")
+        found = self._check(view, ending)
         if complete:
             journal.unlink()
         logger.info("crawl.finished reason=%s pages=%d elapsed_s=%.3f", ending.reason, totals.pages, elapsed)
@@ -229,6 +233,20 @@ class Run:
             gates=found,
         )
         return CrawlResult(journal=journal, view=view, stats=stats, summary=summary)
+
+    def _check(self, view: CrawlView, ending: Ending) -> tuple[Result, ...]:
+        """What came of the gates, told to --junit too."""
+        options = self._options
+        if not options.gates and options.junit is None:
+            return ()
+        from crawlr import gates  # with all it needs: only for who asks
+
+        complete = ending.reason is StopReason.FINISHED
+        found = gates.check(view, {"complete": complete, "stop_reason": ending.reason}, options.gates)
+        if options.junit is not None:
+            with files.whole(options.junit) as out:
+                junit.write(out, found, name="crawlr")
+        return found
 
     def _head(self, ending: Ending, stats: dict[str, object]) -> dict[str, object]:
         return {

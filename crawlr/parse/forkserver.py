@@ -42,7 +42,7 @@ _MAX_DESCRIPTORS = 32
 
 
 class ForkServer:
-    """The server as its owner sees it. It is started by the first `fork`, and again when it has died."""
+    """The server as its owner sees it. It is started by the first `fork` at the latest, and again when it has died."""
 
     def __init__(self, modules: tuple[str, ...] = ()) -> None:
         """`modules`: what it imports beforehand, so that its children need not."""
@@ -50,13 +50,41 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
 
+    def start(self) -> None:
+        """Have the server running; returns before it is ready. OSError when the machine cannot start it."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        ours, theirs = socket.socketpair()
+        code = (
+            f"import sys; sys.path[:] = {_import_path()!r}; "
+            f"from {__name__} import serve; serve({theirs.fileno()}, {self._modules!r})"
+        )
+        # As the stdlib starts its own, but without -W: nobody reads what a parse process warns of.
+        flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        flags = [flag for flag in flags if not flag.startswith("-W")]
+        try:
+            with theirs, sigint_held_off():
+                self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
+                    # -P: no module is taken from the working folder
+                    [os.fsdecode(spawn.get_executable()), *flags, "-P", "-c", code],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    env=os.environ | _ENVIRONMENT,
+                    pass_fds=[theirs.fileno()],
+                )
+        except BaseException:
+            ours.close()
+            raise
+        self._channel = ours
+
     def fork(self, descriptors: list[int]) -> tuple[int, int, int]:
         """A new child: (its pid, descriptor that tells its end, descriptor that feeds it and whose closing ends it).
 
         The child gets duplicates of `descriptors`. Blocks until it exists; OSError when the machine refuses, EOFError
         when the server died, TimeoutError when it did not answer within START_LIMIT.
         """
-        self._start()
+        self.start()
         assert self._channel is not None
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             status, status_writer = os.pipe()
@@ -93,33 +121,6 @@ class ForkServer:
                 self._process.kill()
                 self._process.wait()
             self._process = None
-
-    def _start(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            return
-        self.close()
-        ours, theirs = socket.socketpair()
-        code = (
-            f"import sys; sys.path[:] = {_import_path()!r}; "
-            f"from {__name__} import serve; serve({theirs.fileno()}, {self._modules!r})"
-        )
-        # As the stdlib starts its own, but without -W: nobody reads what a parse process warns of.
-        flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        flags = [flag for flag in flags if not flag.startswith("-W")]
-        try:
-            with theirs, sigint_held_off():
-                self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
-                    # -P: no module is taken from the working folder
-                    [os.fsdecode(spawn.get_executable()), *flags, "-P", "-c", code],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    env=os.environ | _ENVIRONMENT,
-                    pass_fds=[theirs.fileno()],
-                )
-        except BaseException:
-            ours.close()
-            raise
-        self._channel = ours
 
 
 class _Inherited:

@@ -28,7 +28,7 @@ from crawlr.parse.batches import take
 from crawlr.parse.keeper import Ended, Keeper, KeeperFailed, StartFailed
 from crawlr.parse.parse_process import Call, CallDone, Greeted, LinkTable, ParseProcess, Work
 from crawlr.parse.results import FAILED, PAGE, FailedRow, PageResult, SitemapResult
-from crawlr.parse.start_method import Birthplace, birthplace
+from crawlr.parse.start_method import Birthplace, birthplace, modules_of
 from crawlr.parse.worker import WorkerSettings
 from crawlr.records import Outcome, RawBody, TaskKind
 
@@ -497,7 +497,7 @@ def _work(settings: WorkerSettings) -> Work:
         sample=worker.SAMPLE,
         page_seconds=settings.parse_timeout,
         memory=settings.parse_memory,
-        modules=worker.engine_modules(settings.parser),
+        modules=modules_of(settings.parser),
     )
 
 

@@ -1,11 +1,13 @@
 """How parse processes come into the world on this system: forked by a server of our own on Linux, spawned elsewhere.
 
-From: pool (once a crawl). To: keeper, whose thread starts processes in the context. Whatever the program around crawlr
-chose with multiprocessing.set_start_method stays as it is, and its `__main__` is not run again in a parse process.
+From: pool, or the command, which prepares one before it loads what a crawl needs (once a crawl). To: keeper, whose
+thread starts processes in the context. Whatever the program around crawlr chose with multiprocessing.set_start_method
+stays as it is, and its `__main__` is not run again in a parse process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import sys
 import threading
@@ -15,13 +17,17 @@ from typing import Any, ClassVar, Protocol
 
 from crawlr.parse.forkserver import ForkServer, ForkServerContext, sigint_held_off
 
-__all__ = ["Birthplace", "birthplace"]
+__all__ = ["Birthplace", "birthplace", "modules_of"]
 
 
 class Birthplace(Protocol):
     """What starts processes: a context for executors, and what must be ended after them."""
 
     context: context.BaseContext
+
+    def prepare(self) -> None:
+        """Begin with what the first process would wait for; returns at once. What goes wrong is told with that
+        process."""
 
     def kill(self) -> None:
         """Make a start that is under way in another thread fail."""
@@ -35,6 +41,10 @@ class _Forkserver:
         self._server = ForkServer(modules)
         self.context: context.BaseContext = ForkServerContext(self._server)
 
+    def prepare(self) -> None:
+        with contextlib.suppress(OSError):  # the first process tries again
+            self._server.start()
+
     def kill(self) -> None:
         self._server.kill()
 
@@ -45,6 +55,9 @@ class _Forkserver:
 class _Spawn:
     def __init__(self) -> None:
         self.context: context.BaseContext = _SpawnContext()
+
+    def prepare(self) -> None:
+        """Nothing: a spawned process shares nothing with the next."""
 
     def kill(self) -> None:
         """Nothing: a spawned process is started without waiting for it."""
@@ -83,3 +96,8 @@ def birthplace(method: str | None = None, *, modules: tuple[str, ...] = ()) -> B
     if method is None:
         method = "forkserver" if sys.platform == "linux" else "spawn"
     return _Forkserver(modules) if method == "forkserver" else _Spawn()
+
+
+def modules_of(parser: str) -> tuple[str, ...]:
+    """What is worth preparing for parse processes with this engine."""
+    return ("crawlr.parse.worker", f"crawlr.parse.engine_{parser}")

@@ -32,7 +32,6 @@ __all__ = [
     "SitemapResult",
     "Worker",
     "WorkerSettings",
-    "engine_modules",
     "initialise",
     "parse_batch",
 ]
@@ -236,11 +235,6 @@ def _without_links(
 
 def _micros(seconds: float) -> int:
     return round(seconds * 1e6)
-
-
-def engine_modules(parser: str) -> tuple[str, ...]:
-    """What the fork server should hold ready."""
-    return (__name__, f"crawlr.parse.engine_{parser}")
 
 
 _worker: Worker | None = None

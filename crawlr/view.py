@@ -12,9 +12,9 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crawlr.journal import Journal
 from crawlr.known import FAR, Flag
@@ -28,9 +28,10 @@ from crawlr.records import (
     UnvisitedRecord,
 )
 
-__all__ = ["Address", "CrawlView", "PageLinks", "Totals"]
+__all__ = ["PAGE_FIELDS", "Address", "CrawlView", "PageLinks", "Totals"]
 
-_PAGES = (
+PAGE_FIELDS = tuple(field.name for field in fields(PageRecord))
+_PAGES = (  # in that order
     "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
     " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts,"
     " p.last_modified, u.flags & ? FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
@@ -122,34 +123,26 @@ class CrawlView:
 
     def pages(self) -> Iterator[PageRecord]:
         """Every URL that has its final answer."""
+        for row in self.page_rows():
+            values = dict(zip(PAGE_FIELDS, row, strict=True))
+            values["outcome"] = Outcome(values["outcome"])
+            yield PageRecord(**values)
+
+    def page_rows(self) -> Iterator[tuple[Any, ...]]:
+        """The same as plain values in the order of PAGE_FIELDS: a record of one costs more than to write it."""
         in_scope = self._scope_map()
-        rows = self._journal.query(_PAGES, (Flag.IN_SITEMAP,))
-        for (
-            number, url, depth, parent, status, outcome, error, links, millis, size, content_type, encoding,
-            title, canonical, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap,
-        ) in rows:  # fmt: skip
-            yield PageRecord(
-                id=number,
-                url=url,
-                depth=depth,
-                parent=parent,
-                status=status,
-                outcome=Outcome(outcome),
-                error=error,
-                links=links,
-                millis=millis,
-                bytes=size,
-                content_type=content_type,
-                encoding=encoding,
-                title=title,
-                canonical=canonical,
-                robots=tuple(robots.split()),
-                root=root,
-                redirect_to=redirect_to if redirect_to is not None and in_scope[redirect_to] else None,
-                redirect_url=redirect_url,
-                attempts=attempts,
-                last_modified=last_modified,
-                in_sitemap=bool(in_sitemap) if self._has_sitemaps else None,
+        has_sitemaps = self._has_sitemaps
+        for row in self._journal.query(_PAGES, (Flag.IN_SITEMAP,)):
+            *as_it_is, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap = row
+            yield (
+                *as_it_is,
+                tuple(robots.split()) if robots else (),
+                root,
+                redirect_to if redirect_to is not None and in_scope[redirect_to] else None,
+                redirect_url,
+                attempts,
+                last_modified,
+                bool(in_sitemap) if has_sitemaps else None,
             )
 
     def skipped(self) -> Iterator[SkippedRecord]:
@@ -187,8 +180,9 @@ class CrawlView:
         """(source, targets) of every page with edges; the targets are those in scope, or all with --edges all."""
         in_scope = self._scope_map()
         for source, blob in self._journal.query("SELECT id, targets FROM pages WHERE targets IS NOT NULL ORDER BY id"):
-            targets = array("I", blob)
-            kept = list(targets) if self.has_external else [target for target in targets if in_scope[target]]
+            kept = array("I", blob).tolist()
+            if not self.has_external and sum(map(in_scope.__getitem__, kept)) < len(kept):
+                kept = [target for target in kept if in_scope[target]]
             if kept:
                 yield source, kept
 
@@ -242,7 +236,7 @@ class CrawlView:
         )
         skipped = sum(1 for _ in self.skipped())
         unvisited = sum(1 for _ in self.unvisited())
-        edges = sum(len(targets) for _, targets in self.edges())
+        edges = self._count_edges()
         return Totals(
             pages=pages,
             ok=ok,
@@ -252,6 +246,13 @@ class CrawlView:
             unvisited=unvisited,
             edges=edges,
         )
+
+    def _count_edges(self) -> int:
+        blobs = (array("I", blob) for (blob,) in self._journal.query("SELECT targets FROM pages WHERE targets NOTNULL"))
+        if self.has_external:
+            return sum(map(len, blobs))
+        counts = self._scope_map().__getitem__
+        return sum(sum(map(counts, targets)) for targets in blobs)
 
     def _scope_map(self) -> bytes:
         """A byte for each id: 1 when it is in scope."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from crawlr.view import CrawlView
+from crawlr.view import PAGE_FIELDS, CrawlView
 
 __all__ = ["write"]
 
@@ -60,36 +60,18 @@ def write(out: TextIO, view: CrawlView, *, head: dict[str, object]) -> None:
     out.write('"edges": [')
     before = "\n"
     for source, targets in view.edges():
-        out.write(before + ",".join([f"[{source},{target}]" for target in targets]))
+        listed = repr(targets)  # "[1, 2]": to put each source before its target is then one call
+        out.write(f"{before}[{source},{listed[1:-1].replace(', ', f'],[{source},')}]")
         before = ",\n"
     out.write("\n]\n}\n")
 
 
 def _pages(view: CrawlView) -> Iterator[dict[str, object]]:
-    for r in view.pages():
-        yield {
-            "id": r.id,
-            "url": r.url,
-            "depth": r.depth,
-            "parent": r.parent,
-            "status": r.status,
-            "outcome": r.outcome,
-            "error": r.error,
-            "links": r.links,
-            "millis": r.millis,
-            "bytes": r.bytes,
-            "content_type": r.content_type,
-            "encoding": r.encoding,
-            "title": r.title,
-            "canonical": r.canonical,
-            "robots": r.robots,
-            "root": r.root,
-            "redirect_to": r.redirect_to,
-            "redirect_url": r.redirect_url,
-            "attempts": r.attempts,
-            "last_modified": r.last_modified,
-            **({} if r.in_sitemap is None else {"in_sitemap": r.in_sitemap}),
-        }
+    for row in view.page_rows():
+        page = dict(zip(PAGE_FIELDS, row, strict=True))
+        if page["in_sitemap"] is None:
+            del page["in_sitemap"]
+        yield page
 
 
 def _external(view: CrawlView) -> Iterator[dict[str, object]]:

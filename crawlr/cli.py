@@ -1,7 +1,7 @@
 """The command: words to options, one crawl, an exit status. The only module that configures logging.
 
-From: the command line, CRAWLR_AUTH. To: api.run with a Screen; stderr for what went wrong. Main thread. Loads nothing
-heavy before a crawl is certain: `crawlr --help` has to be quick.
+From: the command line, with what config adds to it. To: api.run with a Screen; stderr for what went wrong. Main thread.
+Loads nothing heavy before a crawl is certain: `crawlr --help` has to be quick.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from crawlr import grammar
-from crawlr.errors import CrawlrError, MachineError, OptionsError
+from crawlr.errors import CrawlrError, MachineError, OptionsError, StateError
 
 if TYPE_CHECKING:
+    from crawlr.config import Asked
     from crawlr.gate_rules import Result
     from crawlr.options import Options
     from crawlr.parse.start_method import Birthplace
@@ -52,25 +53,31 @@ def _run(words: list[str]) -> int:
     if words and words[0] in _VERBS:
         return _VERBS[words[0]](words[1:])
     given = vars(grammar.build_parser().parse_intermixed_args(words))
-    seeds = given.pop("seeds", [])
-    for seed in seeds:
+    for seed in given.get("seeds", ()):
         if seed in _VERBS:
             raise OptionsError(f"{seed!r}: a command comes first; for a host of that name write https://{seed}")
-    look = _take_look(given)
-    _take_auth_from_environment(given)
 
+    from crawlr import config
     from crawlr.options import Options
 
-    return _crawl(Options.make(seeds, **given), look)
+    asked = config.gather(given, os.environ)
+    look = _look(asked)
+    values = {name: value for name, value in asked.values.items() if name not in config.NOT_OF_A_CRAWL}
+    urls: Any = asked.values.get(config.URLS, ())
+    try:
+        options = Options.make(urls, **values)
+        return _crawl(options, look, told=config.told(asked, options))
+    except (OptionsError, StateError) as error:
+        raise config.placed(error, asked) from error
 
 
 def _demo(words: list[str]) -> int:
     given = vars(grammar.build_parser("demo").parse_args(words))
-    look = _take_look(given)
 
-    from crawlr import demo
+    from crawlr import config, demo
     from crawlr.options import Options
 
+    look = _look(config.gather(given, os.environ))
     out = "crawlr-demo.json"
     with demo.DemoSite() as site:
         options = Options.make(site.url, rps=0, fresh=True, out=out)
@@ -219,17 +226,20 @@ _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
 meant to, and nobody needs to read of that."""
 
 
-def _crawl(options: Options, look: _Look) -> int:
+def _crawl(options: Options, look: _Look, *, told: Iterable[str] = ()) -> int:
+    """Crawls; `told` are lines for -v."""
     from crawlr.parse.start_method import birthplace, modules_of
 
     if _NO_LEAK_WARNING not in sys.warnoptions:
         sys.warnoptions.append(_NO_LEAK_WARNING)
     with closing(birthplace(modules=modules_of(options.parser))) as place:
         place.prepare()  # it loads the parser while what follows loads the crawler
-        return _crawl_at(place, options, look)
+        return _crawl_at(place, options, look, told=told)
 
 
-def _crawl_at(place: Birthplace, options: Options, look: _Look) -> int:
+def _crawl_at(place: Birthplace, options: Options, look: _Look, *, told: Iterable[str]) -> int:
+    import logging
+
     from crawlr import api
     from crawlr.progress import open_screen
 
@@ -242,6 +252,10 @@ def _crawl_at(place: Birthplace, options: Options, look: _Look) -> int:
         ) as screen,
         _logging_to(screen, look.verbosity),
     ):
+        logger = logging.getLogger(__name__)
+        if logger.isEnabledFor(logging.INFO):
+            for line in told:
+                logger.info("%s", line)
         summary = api.run(options, reporter=screen, catch_signals=True, place=place)
     failed = _tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
     return _status_of(summary) or failed
@@ -270,23 +284,19 @@ class _Look(NamedTuple):
     has_colour: bool
 
 
-def _take_look(given: dict[str, Any]) -> _Look:
-    """What concerns the screen alone, taken out of the options that were given."""
-    return _Look(
-        is_quiet=given.pop("quiet", False),
-        verbosity=given.pop("verbose", 0),
-        has_progress=not given.pop("no_progress", False),
-        has_colour=not given.pop("no_color", False),
+def _look(asked: Asked) -> _Look:
+    """What concerns the screen alone; says on stderr which variables look misspelt."""
+    given: dict[str, Any] = asked.values
+    look = _Look(
+        is_quiet=given.get("quiet", False),
+        verbosity=given.get("verbose", 0),
+        has_progress=not given.get("no_progress", False),
+        has_colour=not given.get("no_color", False),
     )
-
-
-def _take_auth_from_environment(given: dict[str, Any]) -> None:
-    secret = os.environ.get("CRAWLR_AUTH")
-    if not secret or "auth" in given:
-        return
-    if ":" not in secret and not secret.startswith("@"):
-        raise OptionsError("CRAWLR_AUTH: its value (not shown) is not accepted; accepted: USER:PASS or @FILE")
-    given["auth"] = secret
+    for note in asked.notes:
+        if not look.is_quiet:
+            _say(f"note: {note}", sys.stderr)
+    return look
 
 
 def _say(text: str, stream: TextIO) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from crawlr import __version__, help_texts
 from crawlr.errors import OptionsError
-from crawlr.option_table import ABOUT, CRAWL, DIFF, EXPORT, SCREEN, WHY, Group, Row
+from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, SCREEN, WHY, Group, Row
 
 __all__ = ["COMMANDS", "Command", "build_parser"]
 
@@ -33,11 +33,11 @@ COMMANDS = {
         "crawlr [OPTIONS] URL [URL ...]\n       crawlr export FILE -o FILE [-o FILE ...]\n"
         "       crawlr why URL [--in FILE]\n       crawlr diff OLD NEW [--fail-on GATES]\n       crawlr demo",
         help_texts.CRAWL,
-        (*CRAWL, SCREEN, ABOUT),
+        (*CRAWL, SCREEN, CONFIG, ABOUT),
         ("seeds", "URL"),
         help_texts.EXAMPLES,
     ),
-    "demo": Command("crawlr demo [OPTIONS]", help_texts.DEMO, (SCREEN, ABOUT)),
+    "demo": Command("crawlr demo [OPTIONS]", help_texts.DEMO, (SCREEN, CONFIG, ABOUT)),
     "export": Command(
         "crawlr export FILE -o FILE [-o FILE ...] [OPTIONS]", help_texts.EXPORT, (*EXPORT, ABOUT), ("file", "FILE")
     ),
@@ -92,6 +92,9 @@ class _Parser(argparse.ArgumentParser):
         else:
             name, value = row.stands_for or (row.name, True)
             group.add_argument(*row.flags, dest=name, action="store_const", const=value, help=row.help)
+            if isinstance(value, bool):  # "--resume=no" unsays what a file or a variable says
+                off, hidden = f"{row.flag}=no", argparse.SUPPRESS
+                group.add_argument(off, dest=name, action="store_const", const=not value, help=hidden)
 
     def error(self, message: str) -> NoReturn:
         raise OptionsError(self._explained(message))
@@ -100,7 +103,7 @@ class _Parser(argparse.ArgumentParser):
         if found := re.match(r"argument (?:\S+/)?(-\S+?): expected .*argument", message):
             return f"{found[1]}: a value is missing; accepted: {self._rows[found[1]].kind.accepted}"
         if found := re.match(r"argument (?:\S+/)?(-\S+?): ignored explicit argument (.*)", message):
-            return f"{found[1]}: takes no value, {found[2]} is given"
+            return f"{found[1]}: takes no value, {found[2]} is given; accepted: {found[1]}, or {found[1]}=no"
         if message.startswith("unrecognized arguments: "):
             return self._unknown(message.removeprefix("unrecognized arguments: ").split())
         return message

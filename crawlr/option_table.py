@@ -14,7 +14,7 @@ from crawlr.formats import Columns, Format
 from crawlr.gate_rules import ACCEPTED, ACCEPTED_BY_DIFF, Name, is_of_a_diff, read_gates
 from crawlr.option_values import DAY, LINK_KINDS, Reader
 
-__all__ = ["ABOUT", "CRAWL", "DIFF", "EXPORT", "SCREEN", "WHY", "Group", "Kind", "Row", "rows"]
+__all__ = ["ABOUT", "CONFIG", "CRAWL", "DIFF", "EXPORT", "SCREEN", "WHY", "Group", "Kind", "Row", "rows"]
 
 
 class Kind(NamedTuple):
@@ -229,7 +229,6 @@ _SIGNING_IN = Group(
             Kind("USER:PASS, or @FILE with that on its first line", option_values.auth),
             "Basic; @FILE or the variable CRAWLR_AUTH hide it",
             is_secret=True,
-            needs_trust=True,
         ),
     ),
 )
@@ -309,6 +308,18 @@ SCREEN = Group(
         ),
         _row("--no-progress", None, _SWITCH, "no bar"),
         _row("--no-color", None, _SWITCH, "no colours, as with NO_COLOR in the environment"),
+    ),
+)
+CONFIG = Group(
+    "options from elsewhere",
+    (
+        _row(
+            "--config",
+            "FILE",
+            Kind("a file of options in TOML", option_values.text, is_path=True),
+            "options from FILE, in TOML (crawlr.toml)",
+        ),
+        _row("--no-config", None, _SWITCH, "none from a crawlr.toml in this folder"),
     ),
 )
 ABOUT = Group(

@@ -22,9 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GUARD = ROOT / "tests" / "loopback"
 LEFT_LIMIT = 4.0
 """Seconds after the program's end within which every process of its session must have ended."""
-_NOT_INHERITED = frozenset(
-    ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "netrc", "crawlr_auth", "crawlr_failpoint", "github_actions"]
-)
+_NOT_INHERITED = frozenset(["http_proxy", "https_proxy", "all_proxy", "no_proxy", "netrc", "github_actions"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +186,8 @@ class Running:
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         env = {name: value for name, value in os.environ.items() if name.lower() not in _NOT_INHERITED}
+        for name in [name for name in env if name.startswith("CRAWLR_") and not name.startswith("CRAWLR_TEST_")]:
+            del env[name]  # options of whoever runs the tests
         env["PYTHONPATH"] = os.pathsep.join([os.fspath(GUARD), os.fspath(ROOT)])
         env["CRAWLR_TEST_REFUSED"] = os.fspath(self._refused)
         return env | dict(extra)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 
 from crawlr import grammar
 from crawlr.formats import Format
-from crawlr.option_table import ABOUT, CRAWL, SCREEN, rows
+from crawlr.option_table import ABOUT, CONFIG, CRAWL, SCREEN, rows
 from crawlr.options import Options
 from crawlr.records import Outcome, SkipReason, UnvisitedReason
 from crawlr.sinks import sitemap_json
@@ -29,6 +30,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 SETUP = ("python3 -m venv", ".venv/bin/pytest")
 COMMANDS = [text for kind, text in BLOCKS if kind == "sh" and not text.startswith(SETUP)]
+(TOML,) = (text for kind, text in BLOCKS if kind == "toml")
 PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 ROWS = re.findall(r"^\| `(-[^`]+)` \| ?(.*?) ?\| (.*) \|$", README, re.MULTILINE)
 ELSEWHERE = {"--check"}
@@ -36,7 +38,8 @@ ELSEWHERE = {"--check"}
 
 
 def actions() -> list[Any]:
-    return [action for action in grammar.build_parser()._actions if action.option_strings]
+    parser = grammar.build_parser()
+    return [action for action in parser._actions if action.option_strings and action.help != argparse.SUPPRESS]
 
 
 def test_every_option_has_its_row() -> None:
@@ -58,7 +61,7 @@ def test_no_option_is_made_up() -> None:
 
 def test_defaults_are_those_of_the_program() -> None:
     """What the tables give as a default is what happens without the option."""
-    dest = {row.flag: row.name for row in rows(*CRAWL, SCREEN, ABOUT)}
+    dest = {row.flag: row.name for row in rows(*CRAWL, SCREEN, CONFIG, ABOUT)}
     checked = 0
     for spelling, default, _ in ROWS:
         name = dest[re.findall(r"--[a-z-]+", spelling)[0]]
@@ -155,6 +158,7 @@ def test_commands_run(text: str, example: str, site: Any, tmp_path: Path) -> Non
     if "--resume" in text:  # the first command has to leave something for the second
         example = site({"/": page(*[f"/{number}" for number in range(150)])}, default=page()).url("")
     env = environment(tmp_path)
+    (tmp_path / "nightly.toml").write_text(TOML)
     for line in text.replace("https://example.com", example).strip().splitlines():
         ended = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60

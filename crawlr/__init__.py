@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crawlr.errors import MachineError as MachineError
     from crawlr.errors import OptionsError as OptionsError
     from crawlr.errors import StateError as StateError
+    from crawlr.records import KnownUrl as KnownUrl
     from crawlr.records import PageRecord as PageRecord
     from crawlr.result import CrawlResult as CrawlResult
     from crawlr.streaming import stream as stream
@@ -26,6 +27,7 @@ _HOMES = {
     "MachineError": "crawlr.errors",
     "OptionsError": "crawlr.errors",
     "StateError": "crawlr.errors",
+    "KnownUrl": "crawlr.records",
     "PageRecord": "crawlr.records",
     "stream": "crawlr.streaming",
 }

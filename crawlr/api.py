@@ -42,6 +42,8 @@ def crawl(
     when all has ended. `fetcher` (crawlr.fetch.pool.Fetcher) takes the place of the network, robots.txt included,
     unless `fetcher` is a name of an engine. `canonicalise` gives the key under which spellings are one page, or None
     to drop a link; it runs in this thread. `filters` are functions url -> bool; a False puts a URL out of scope.
+    `order` (an option) may be a function too: it gets a crawlr.KnownUrl when a URL begins to wait, and again when its
+    depth falls, and gives a number; of one host the URL with the lowest is requested first. It runs in this thread.
     `stop` ends the crawl as Ctrl-C does.
 
     OptionsError and StateError for a mistake, MachineError for a fault of this machine. KeyboardInterrupt cleans up and

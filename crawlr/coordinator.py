@@ -22,7 +22,6 @@ from crawlr.errands import Errands
 from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.frontier import Frontier, Take
 from crawlr.in_flight import InFlight
-from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
 from crawlr.monitor import Monitor
 from crawlr.options import Options
@@ -57,7 +56,6 @@ class Coordinator:
         self,
         options: Options,
         *,
-        known: KnownUrls,
         frontier: Frontier,
         ledger: Ledger,
         fetch_pool: FetchPool,
@@ -110,7 +108,6 @@ class Coordinator:
         )
         self._parsed = Parsed(
             options,
-            known=known,
             ledger=ledger,
             in_flight=self._in_flight,
             errands=self._errands,

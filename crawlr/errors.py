@@ -26,4 +26,4 @@ class MachineError(CrawlrError):
 
 
 class CallbackError(CrawlrError):
-    """A function of the caller's failed (canonicalise=): names it and the URL; what it raised is the cause."""
+    """A function of the caller's failed (canonicalise=, order=): names it and the URL; what it raised is the cause."""

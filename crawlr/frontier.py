@@ -1,4 +1,4 @@
-"""What is to be requested next, and when: queues per origin, lowest depth first, behind a clock per host.
+"""What is to be requested next, and when: a queue per origin, behind a clock per host.
 
 From: the coordinator (known URLs, answers, robots verdicts). To: the coordinator (the next take). Pure: `now` comes in
 (monotonic seconds), no I/O, main thread. All waiting of a crawl is here: rates, Crawl-delay, Retry-After and
@@ -8,17 +8,22 @@ Invariants (asserted in tests/test_frontier.py for any sequence of calls):
 - a URL is WAITING exactly while `take` will return it one day, and IN_FLIGHT from `take` to `settle` or `retry`;
 - `waiting` counts the WAITING, `in_flight` the IN_FLIGHT; one URL is never in flight twice;
 - a host has at most `limit` takes out, and two takes of it are at least `interval` apart;
-- of one origin, a take has the lowest depth among those that wait there (retries come first).
+- of one host, a take has the lowest rank (crawlr.order) among those that wait at its open origins, but that retries
+  come first; of two hosts it is the one whose clock was due first, whatever the order.
+
+So the order of requests within a host is `order`'s alone, and nothing else depends on it: what may be taken, how often
+and when at the earliest is decided here.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
 
 from crawlr.known import KnownUrls, State
+from crawlr.order import Levels, Queue
 
 __all__ = ["Frontier", "Gate", "Host", "Origin", "Take"]
 
@@ -57,18 +62,17 @@ class Gate:
 
 @dataclass(slots=True)
 class Origin:
-    """The queue of one origin (scheme, host, port).
+    """What waits at one origin (scheme, host, port).
 
-    `levels` holds ids by depth: filled by `add`, emptied by `take`. An id may stand in several levels after its
-    depth fell: it counts where its depth is; elsewhere it is passed over. `errands` are negative numbers of the
-    coordinator (robots.txt, sitemaps); `free` errands pass a closed gate (robots.txt itself).
+    `queue` holds ids: filled by `add`, emptied by `take`. `again` are retries whose time has come. `errands` are
+    negative numbers of the coordinator (robots.txt, sitemaps); `free` errands pass a closed gate (robots.txt itself).
     """
 
     number: int
     name: str
     host: Host
     gate: int
-    levels: dict[int, deque[int]] = field(default_factory=dict)
+    queue: Queue
     again: deque[int] = field(default_factory=deque)
     errands: deque[int] = field(default_factory=deque)
     free: deque[int] = field(default_factory=deque)
@@ -76,7 +80,7 @@ class Origin:
     def has_work(self, *, new_pages: bool) -> bool:
         if self.free:
             return True
-        work = bool(self.again or self.errands or (new_pages and self.levels))
+        work = bool(self.again or self.errands or (new_pages and self.queue.heap))
         return work and self.gate in (Gate.UNKNOWN, Gate.OPEN)
 
 
@@ -98,11 +102,19 @@ class Frontier:
     """Queues, clocks and gates of every host.
 
     `rps` 0 means no limit of the rate; `gated`: robots.txt is asked first; `page_budget`: how many URLs may be taken
-    for the first time (a retry is none), None for no limit.
+    for the first time (a retry is none), None for no limit; `queue` makes the queue of an origin (order.queue_maker),
+    None: lowest depth first.
     """
 
     def __init__(
-        self, known: KnownUrls, *, rps: float, per_host: int, gated: bool, page_budget: int | None = None
+        self,
+        known: KnownUrls,
+        *,
+        rps: float,
+        per_host: int,
+        gated: bool,
+        page_budget: int | None = None,
+        queue: Callable[[set[int]], Queue] | None = None,
     ) -> None:
         self._known = known
         self._interval = 1.0 / rps if rps > 0 else 0.0
@@ -118,7 +130,8 @@ class Frontier:
         self._order = 0
         self._budget = page_budget
         self.waiting = 0
-        self._again: set[int] = set()  # ids that wait for a retry, in _later or in an origin's again: no level has them
+        self._again: set[int] = set()  # ids that wait for a retry, in _later or in an origin's again: no queue has them
+        self._queue_of = queue or (lambda again: Levels(known, again))
         self.in_flight = 0
         self.errands_out = 0
         """Errands that are queued, delayed or taken and not settled."""
@@ -133,7 +146,9 @@ class Frontier:
         clock = self.hosts.get(host)
         if clock is None:
             clock = self.hosts[host] = Host(name=host, interval=self._interval, limit=self._per_host)
-        origin = Origin(number=len(self.origins), name=name, host=clock, gate=self._first_gate)
+        origin = Origin(
+            number=len(self.origins), name=name, host=clock, gate=self._first_gate, queue=self._queue_of(self._again)
+        )
         self._numbers[name] = origin.number
         self.origins.append(origin)
         clock.origins.append(origin)
@@ -152,18 +167,10 @@ class Frontier:
     def close(self, origin: Origin) -> list[int]:
         """Shut the gate for good and hand over the ids that waited behind it: they are no longer counted as waiting."""
         origin.gate = Gate.CLOSED
-        out = []
-        for depth in sorted(origin.levels):
-            for number in origin.levels[depth]:
-                if (
-                    self._known.state[number] == State.WAITING
-                    and self._known.depth[number] == depth
-                    and number not in self._again
-                ):
-                    self._known.state[number] = State.HELD
-                    self.waiting -= 1
-                    out.append(number)
-        origin.levels.clear()
+        out = origin.queue.drain()
+        for number in out:
+            self._known.state[number] = State.HELD
+        self.waiting -= len(out)
         for number in origin.again:
             self._known.state[number] = State.HELD
             self.waiting -= 1
@@ -182,22 +189,16 @@ class Frontier:
         assert known.state[number] == State.HELD, known.state[number]
         known.state[number] = State.WAITING
         self.waiting += 1
-        self._place(number)
+        origin = self.origins[known.origin[number]]
+        origin.queue.put(number)
+        if not origin.host.is_queued:
+            self._queue(origin.host)
 
     def move(self, number: int) -> None:
         """Follow the fallen depth of a WAITING URL."""
-        if self._known.state[number] == State.WAITING and number not in self._again:
-            self._place(number)
-
-    def _place(self, number: int) -> None:
         known = self._known
-        origin = self.origins[known.origin[number]]
-        level = origin.levels.get(known.depth[number])
-        if level is None:
-            level = origin.levels[known.depth[number]] = deque()
-        level.append(number)
-        if not origin.host.is_queued:
-            self._queue(origin.host)
+        if known.state[number] == State.WAITING and number not in self._again:
+            self.origins[known.origin[number]].queue.move(number)
 
     def run_errand(self, number: int, origin: Origin, *, is_free: bool = False, at: float | None = None) -> None:
         """Queue an errand (negative number) of `origin`, now or from `at` on."""
@@ -262,11 +263,8 @@ class Frontier:
     # ------------------------------------------------------------------ taking
 
     def upcoming(self, number: int, most: int) -> list[int]:
-        """Ids that are likely to be taken soon after `number`: the head of the lowest level of its origin."""
-        origin = self.origins[self._known.origin[number]]
-        if not origin.levels:
-            return []
-        return list(islice(origin.levels[min(origin.levels)], most))
+        """Ids that are likely to be taken soon after `number`."""
+        return self.origins[self._known.origin[number]].queue.upcoming(most)
 
     @property
     def retrying(self) -> int:
@@ -312,7 +310,7 @@ class Frontier:
     def _take_of(self, host: Host) -> tuple[int | None, Origin, bool] | None:
         known = self._known
         best: Origin | None = None
-        best_depth = 0
+        best_rank: float = 0
         for origin in host.origins:
             if origin.free:
                 return (origin.free.popleft(), origin, False)
@@ -334,34 +332,17 @@ class Frontier:
             if origin.errands:
                 return (origin.errands.popleft(), origin, False)
             if self.has_budget:
-                depth = self._lowest(origin)
-                if depth is not None and (best is None or depth < best_depth):
-                    best, best_depth = origin, depth
+                rank = origin.queue.rank()
+                if rank is not None and (best is None or rank < best_rank):
+                    best, best_rank = origin, rank
         if best is None:
             return None
-        level = best.levels[best_depth]
-        number = level.popleft()
-        if not level:
-            del best.levels[best_depth]
+        number = best.queue.pop()
         known.state[number] = State.IN_FLIGHT
         self.spend()
         self.waiting -= 1
         self.in_flight += 1
         return (number, best, True)
-
-    def _lowest(self, origin: Origin) -> int | None:
-        """The lowest depth with a URL that counts there, at the head of its level; stale ids before it are dropped."""
-        known = self._known
-        while origin.levels:
-            depth = min(origin.levels)
-            level = origin.levels[depth]
-            while level:
-                number = level[0]
-                if known.state[number] == State.WAITING and known.depth[number] == depth and number not in self._again:
-                    return depth
-                level.popleft()
-            del origin.levels[depth]
-        return None
 
     def _wake(self, now: float) -> None:
         later = self._later

@@ -6,8 +6,8 @@ From: the coordinator (seeds, finished pages, skipped URLs). To: the frontier (w
 
 Depth is the shortest way over links (1) and redirects (0). With answers out of order a page may first be reached by
 a longer way; when a shorter one appears its depth falls, and so do the depths behind it: `_sink` is that
-breadth-first pass, run with the group commit in slices. The lowest depth is requested first, so it is rare (`falls`
-counts it).
+breadth-first pass, run with the group commit in slices. Where the lowest depth is requested first it is rare; in any
+other order it is what makes the depths right (`falls` counts it).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crawlr.journal import Journal, PageRow, UrlRow
 from crawlr.known import FAR, Flag, KnownUrls, State
 from crawlr.records import Outcome, PageRecord, SkipReason
 from crawlr.scope import Scope
-from crawlr.traps import shape
+from crawlr.traps import Traps, shape
 
 __all__ = ["Committed", "Finished", "Ledger", "Verdict"]
 
@@ -126,7 +126,7 @@ class Ledger:
         self._verdicts: dict[int, Verdict] = {}  # by the number of a closed origin
         self._texts: dict[int, str] = {}  # filled by learn and text, emptied by text
         self._committed_urls = 0  # ids below are in the journal
-        self._new: list[tuple[int, str, str | None]] = []  # filled by learn, emptied by commit
+        self._new: list[tuple[int, str, str | None]] = []  # from _committed_urls on; filled by learn, emptied by commit
         self._moved: set[int] = set()  # committed URLs whose place changed
         self._finished: list[Finished] = []
         self._skipped: list[tuple[int, str, str | None]] = []
@@ -138,6 +138,8 @@ class Ledger:
         self._kept_fallen: list[int] = []  # as the journal has them
         self._committed = Committed()  # filled by commit, emptied by take_committed
         self._joined: list[str] = []  # where seeds moved to; as the journal has it
+        self.traps = Traps(known)
+        self._trapped: dict[int, bytes] = {}  # ends of chains: filled by trap, emptied by _sink
         self.redirects: dict[int, int] = {}
         """Redirecting page to its target, for finding loops."""
         self.moving: set[int] = set()
@@ -207,10 +209,19 @@ class Ledger:
         if url is not None:
             return url
         if number >= self._committed_urls:
-            self.commit()
+            return self._new[number - self._committed_urls][1]
         ahead = [number, *self.frontier.upcoming(number, _TEXTS_AHEAD)]
         self._texts.update(self.journal.texts(i for i in ahead if i not in self._texts and i < self._committed_urls))
         return self._texts.pop(number)
+
+    def url_of(self, number: int) -> str:
+        """The address of any known URL."""
+        url = self._texts.get(number)
+        if url is not None:
+            return url
+        if number >= self._committed_urls:
+            return self._new[number - self._committed_urls][1]
+        return self.journal.texts([number])[number]
 
     # ------------------------------------------------------------------ ways
 
@@ -277,12 +288,19 @@ class Ledger:
             if depths[number] > depth or (follow and not flags[number] & Flag.FOLLOWED) or (hops and number in hops):
                 self._reach(number, depth=depth, parent=source, root=root, hops=0, is_followed=bool(follow))
 
-    def trap(self, targets: Iterable[int]) -> None:
-        """Note that a trapped page leads to `targets`: what nothing else leads to is skipped as a trap."""
+    def trap(self, source: int, targets: Iterable[int], follows: bytes, *, can_pass: bool) -> None:
+        """Merge the links of a trapped page: what nothing else leads to is skipped as a trap.
+
+        `follows`: as for `reach_by_links`, were it none. `can_pass`: a shorter way to it may show that it is none.
+        """
+        targets = list(targets)
         for number in targets:
             if not self.known.flags[number] & Flag.TRAPPED:
                 self.known.flags[number] |= Flag.TRAPPED
                 self._touch(number)
+        if can_pass:
+            self._trapped[source] = follows
+        self.reach_by_links(source, targets, bytes(len(targets)))
 
     def reach_by_redirect(self, source: int, url: str) -> tuple[int | None, Outcome, str | None]:
         """A redirect of `source` to `url`: (the target's id or None, the outcome of `source`, its error).
@@ -296,7 +314,7 @@ class Ledger:
             return None, Outcome.REDIRECT_LOOP, f"more than {self._max_redirects} redirects"
         target = self.learn(url, self._identity(url))
         if target == source:
-            if url == self._url_of(source):
+            if url == self.url_of(source):
                 self.redirects[source] = source
                 return source, Outcome.REDIRECT_LOOP, "redirects to itself"
             # another spelling of the same identity (a tracking parameter is dropped, an escape is tidied): it answers
@@ -336,12 +354,6 @@ class Ledger:
             path.append(number)
             number = self.redirects[number]
         return path
-
-    def _url_of(self, number: int) -> str:
-        for row in reversed(self._new):
-            if row[0] == number:
-                return row[1]
-        return self.journal.texts([number])[number]
 
     def _correct(self, number: int, outcome: Outcome, error: str | None, redirect_to: int | None) -> None:
         for finished in self._finished:
@@ -397,7 +409,7 @@ class Ledger:
             self._end_unasked(number, verdict)
 
     def _end_unasked(self, number: int, verdict: Verdict) -> None:
-        url = self._texts.pop(number, None) or self._url_of(number)
+        url = self._texts.pop(number, None) or self.url_of(number)
         if verdict.reason is not None:
             self.skip(number, url, verdict.reason, verdict.error)
             return
@@ -522,8 +534,12 @@ class Ledger:
                 self._fallen.append(source)
                 continue
             if found.targets:
+                targets = array("I", found.targets)
+                if source in self._trapped and not self.traps.is_at_the_end(source):
+                    self.reach_by_links(source, targets, self._trapped.pop(source))
+                    continue
                 depth, root = known.depth[source] + 1, known.root[source]
-                for target in array("I", found.targets):
+                for target in targets:
                     if known.depth[target] > depth or target in known.hops:
                         self._reach(target, depth=depth, parent=source, root=root, hops=0, is_followed=False)
             elif source in self.redirects:

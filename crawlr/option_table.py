@@ -131,6 +131,9 @@ _CRAWL_FILE = Kind("a sitemap.json[.gz], or the state of a crawl (.crawl)", opti
 _GATES = Kind(ACCEPTED, _gates, tuple(name for name in Name if not is_of_a_diff(name)), is_list=True)
 _GATES_OF_A_DIFF = Kind(ACCEPTED_BY_DIFF, _gates_of_a_diff, tuple(Name), is_list=True)
 
+_ORDERS = ("breadth-first", "depth-first")
+_ORDER = Kind(f"{' or '.join(_ORDERS)}; from Python also a function", option_values.order, _ORDERS)
+
 _WHAT = Group(
     "what to crawl",
     (
@@ -141,6 +144,7 @@ _WHAT = Group(
         _row("--same-host", None, _SWITCH, "the same as --scope host", stands_for=("scope", "host")),
         _row("--include", "RE", _PATTERNS, "only URLs with RE in them; repeatable", is_repeatable=True),
         _row("--exclude", "RE", _PATTERNS, "no URL with RE in it; repeatable, wins", is_repeatable=True),
+        _row("--order", "ORDER", _ORDER, "breadth-first (default) or depth-first"),
         _row("--sitemaps", None, _SWITCH, "also the URLs that the site's sitemaps list"),
         _row(
             "-i --input-file",

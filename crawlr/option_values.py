@@ -26,6 +26,7 @@ __all__ = [
     "kinds",
     "names",
     "number",
+    "order",
     "paths",
     "patterns",
     "proxy",
@@ -147,6 +148,11 @@ def choice(*accepted: str) -> Reader:
         return str(given)
 
     return read
+
+
+def order(given: object) -> object:
+    """One of the two words, or a function (from Python)."""
+    return given if callable(given) else choice("breadth-first", "depth-first")(given)
 
 
 def patterns(given: object) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -28,6 +28,7 @@ from crawlr.option_reading import (
     refusal,
 )
 from crawlr.option_values import KIB, MIB
+from crawlr.records import KnownUrl
 
 __all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options"]
 
@@ -47,6 +48,8 @@ class Options:
     scope: str = "host"
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    order: str | Callable[[KnownUrl], float] = "breadth-first"
+    """breadth-first, depth-first, or a function: the lower the number, the earlier."""
     concurrency: int = 20
     per_host: int | None = None
     """None: as concurrency (make puts the number)."""
@@ -153,6 +156,8 @@ class Options:
         shown["cookie"] = self.cookie and MASK
         shown["auth"] = self.auth and MASK
         shown["proxy"] = self.proxy and mask_userinfo(self.proxy)
+        if not isinstance(self.order, str):
+            shown["order"] = getattr(self.order, "__qualname__", type(self.order).__qualname__)
         shown["parse_procs"] = self.parse_procs or "auto"
         return {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 
 from crawlr.errands import Errands
 from crawlr.in_flight import InFlight, robots_of, unparsed
-from crawlr.known import KnownUrls
 from crawlr.ledger import Finished, Ledger
 from crawlr.options import Options
 from crawlr.parse import facts
@@ -19,7 +18,6 @@ from crawlr.parse.pool import LinkTable, ParsedBatch, ParseFailed
 from crawlr.parse.worker import PageResult
 from crawlr.records import FetchedPage, Outcome
 from crawlr.stats import Stages
-from crawlr.traps import Traps
 
 __all__ = ["Parsed"]
 
@@ -51,7 +49,6 @@ class Parsed:
         self,
         options: Options,
         *,
-        known: KnownUrls,
         ledger: Ledger,
         in_flight: InFlight,
         errands: Errands,
@@ -67,7 +64,6 @@ class Parsed:
         self._canonicalise = canonicalise
         self._agent = options.agent
         self._nofollow = options.nofollow or ("page" if options.robots else "ignore")
-        self._traps = Traps(known)
 
     def take_in(self, outcomes: list[ParsedBatch | ParseFailed]) -> None:
         """Record every body of these outcomes."""
@@ -140,11 +136,13 @@ class Parsed:
                 last_modified=page.last_modified,
             )
         )
-        trap = self._traps.judge(number, targets, result.body_hash)
-        if trap is not None:
-            self._ledger.trap(targets)
+        trap = self._ledger.traps.judge(number, targets, result.body_hash)
+        follows = self._follows(kinds, robots)
+        if trap is None:
+            self._ledger.reach_by_links(number, targets, follows)
+        else:
+            self._ledger.trap(number, targets, follows, can_pass=trap == "chain")
             self._say_once(f"trap {trap}", _TRAPS[trap].format(url=asked.url))
-        self._ledger.reach_by_links(number, targets, bytes(len(kinds)) if trap else self._follows(kinds, robots))
 
     def _account(self, result: PageResult) -> None:
         stages = self._stages

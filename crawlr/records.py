@@ -14,6 +14,7 @@ __all__ = [
     "FetchTask",
     "FetchTiming",
     "FetchedPage",
+    "KnownUrl",
     "Link",
     "Outcome",
     "PageRecord",
@@ -107,6 +108,18 @@ class ExternalClass(StrEnum):
     BROKEN = "broken"
     UNCHECKED = "unchecked"
     """It was not asked: robots.txt or its address forbids it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownUrl:
+    """What is known of a URL before its request. Made by order, read by the caller's function `order=`."""
+
+    url: str
+    depth: int
+    """The shortest way to it found so far: links away from a seed."""
+    is_seed: bool
+    in_sitemap: bool
+    """A sitemap that has been read so far names it; always False without --sitemaps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from crawlr.gate_rules import Result
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
 from crawlr.options import Options
+from crawlr.order import queue_maker
 from crawlr.parse import urls
 from crawlr.parse.pool import ParsePool
 from crawlr.parse.start_method import Birthplace
@@ -95,7 +96,6 @@ class Run:
                 ledger, frontier = self._ledger(filters, canonicalise)
                 coordinator = Coordinator(
                     options,
-                    known=ledger.known,
                     frontier=frontier,
                     ledger=ledger,
                     fetch_pool=fetch_pool,
@@ -153,6 +153,10 @@ class Run:
             scope.join(seed)
         identity = urls.make_identity(keep_params=options.keep_params, ignore=options.ignore_param)
         known = KnownUrls()
+
+        def url_of(number: int) -> str:
+            return ledger.url_of(number)  # which is made below; nothing waits before
+
         pages_before = self._journal.count_pages() if state.is_resumed else 0
         frontier = Frontier(
             known,
@@ -160,6 +164,7 @@ class Run:
             per_host=options.per_host or options.concurrency,
             gated=options.robots,
             page_budget=None if options.max_pages is None else max(0, options.max_pages - pages_before),
+            queue=queue_maker(options.order, known, url_of),
         )
         ledger = Ledger(
             known=known,

@@ -30,12 +30,12 @@ def shape(url: str) -> int:
 
 
 class Traps:
-    """What the rules remember: bodies that made URLs known, and the length of the chain that a page stands in."""
+    """What the rules remember: bodies that made URLs known, and the pages of which chains are made."""
 
     def __init__(self, known: KnownUrls) -> None:
         self._known = known
         self._mirrors: dict[tuple[int, int], int] = {}
-        self._chains: dict[int, int] = {}
+        self._links: set[int] = set()  # pages that lead to nothing new but their own shape
 
     def judge(self, number: int, targets: Iterable[int], body_hash: int) -> str | None:
         """What kind of trap the page `number` belongs to ("mirror", "chain"), None for none.
@@ -53,7 +53,19 @@ class Traps:
         own = known.shape[number]
         if any(known.shape[target] != own for target in fresh):
             return None
-        parent = known.parent[number]
-        chain = self._chains.get(parent, 0) + 1 if parent >= 0 and known.shape[parent] == own else 1
-        self._chains[number] = chain
-        return "chain" if chain >= MAX_CHAIN else None
+        self._links.add(number)
+        return "chain" if self.is_at_the_end(number) else None
+
+    def is_at_the_end(self, number: int) -> bool:
+        """Whether the shortest way to a page that leads to its own shape alone comes along a whole chain of such.
+
+        In any order but breadth-first the way that is known first is often longer than the shortest, so it is asked
+        again when the depth of a trapped page falls.
+        """
+        known = self._known
+        own = known.shape[number]
+        for _ in range(MAX_CHAIN - 1):
+            number = known.parent[number]
+            if number not in self._links or known.shape[number] != own:
+                return False
+        return True

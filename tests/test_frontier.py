@@ -8,15 +8,47 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crawlr.frontier import Frontier, Gate, Take
 from crawlr.known import Flag, KnownUrls, State
+from crawlr.order import Priority, queue_maker
+from crawlr.records import KnownUrl
 
 
-def build(*, rps: float = 0, per_host: int = 20, gated: bool = False, budget: int | None = None) -> Frontier:
-    return Frontier(KnownUrls(), rps=rps, per_host=per_host, gated=gated, page_budget=budget)
+def by_length_and_depth(url: KnownUrl) -> float:
+    """A function as a caller may give it, which has equals and falls with the depth."""
+    return len(url.url) % 3 + url.depth / 2
 
 
-def put(frontier: Frontier, key: str, depth: int, host: str = "h.test") -> int:
+ORDERS: list[str | Priority] = ["breadth-first", "depth-first", by_length_and_depth]
+
+
+def url_of(number: int) -> str:
+    """The address of an id; nothing but a function looks at it."""
+    return "x" * (number % 7)
+
+
+def rank(known: KnownUrls, order: str | Priority, number: int) -> float:
+    """What the order says of an id now: the lower, the earlier."""
+    depth = known.depth[number]
+    if callable(order):
+        return order(KnownUrl(url=url_of(number), depth=depth, is_seed=False, in_sitemap=False))
+    return depth if order == "breadth-first" else -depth
+
+
+def build(
+    *,
+    rps: float = 0,
+    per_host: int = 20,
+    gated: bool = False,
+    budget: int | None = None,
+    order: str | Priority = "breadth-first",
+) -> Frontier:
+    known = KnownUrls()
+    queue = queue_maker(order, known, url_of)
+    return Frontier(known, rps=rps, per_host=per_host, gated=gated, page_budget=budget, queue=queue)
+
+
+def put(frontier: Frontier, key: str, depth: int, host: str = "h.test", scheme: str = "http") -> int:
     known = frontier._known
-    origin = frontier.origin(f"http://{host}", host)
+    origin = frontier.origin(f"{scheme}://{host}", host)
     number = known.add(key, flags=Flag.IN_SCOPE | Flag.FOLLOWED, origin=origin.number)
     known.depth[number] = depth
     frontier.add(number)
@@ -31,6 +63,28 @@ def test_lowest_depth_is_taken_first() -> None:
     taken = [frontier.take(0.0), frontier.take(0.0), frontier.take(0.0)]
 
     assert [shallow, deep, None] == [take and take.number for take in taken]
+
+
+def test_depth_first_takes_the_deepest_and_of_equals_the_first() -> None:
+    """Deepest first, and among URLs of one depth the one that was found first."""
+    frontier = build(order="depth-first")
+    shallow, first, second = put(frontier, "a", 1), put(frontier, "b", 3), put(frontier, "c", 3)
+
+    taken = [frontier.take(0.0) for _ in range(4)]
+
+    assert [first, second, shallow, None] == [take and take.number for take in taken]
+
+
+def test_rank_of_a_function_is_looked_at_again_when_the_depth_falls() -> None:
+    """The function decides by what is known now, and an old place does not give the URL out again."""
+    frontier = build(order=lambda url: url.depth % 4)
+    late, other = put(frontier, "late", 3), put(frontier, "other", 2)
+    frontier._known.depth[late] = 1
+    frontier.move(late)
+
+    taken = [frontier.take(0.0), frontier.take(0.0), frontier.take(0.0)]
+
+    assert [late, other, None] == [take and take.number for take in taken]
 
 
 def test_fallen_depth_is_followed_and_the_url_is_taken_once() -> None:
@@ -201,9 +255,11 @@ class Calls(RuleBasedStateMachine):
         per_host=st.integers(1, 4),
         gated=st.booleans(),
         budget=st.none() | st.integers(0, 8),
+        order=st.sampled_from(ORDERS),
     )
-    def begin(self, rps: float, per_host: int, gated: bool, budget: int | None) -> None:
-        self.frontier = build(rps=rps, per_host=per_host, gated=gated, budget=budget)
+    def begin(self, rps: float, per_host: int, gated: bool, budget: int | None, order: str | Priority) -> None:
+        self.frontier = build(rps=rps, per_host=per_host, gated=gated, budget=budget, order=order)
+        self.order = order
         self.known = self.frontier._known
         self.now = 0.0
         self.out: list[Take] = []
@@ -213,11 +269,14 @@ class Calls(RuleBasedStateMachine):
         self.per_host = per_host
         self.last_start: dict[str, float] = {}
 
-    @rule(depth=st.integers(0, 5), host=st.sampled_from(["a", "b", "c"]))
-    def add(self, depth: int, host: str) -> None:
-        put_host = self.frontier.origin(f"http://{host}", host)
-        if put_host.gate != Gate.CLOSED:
-            put(self.frontier, f"key{len(self.known)}", depth, host)
+    @rule(
+        depth=st.integers(0, 5),
+        host=st.sampled_from(["a", "b", "c"]),
+        scheme=st.sampled_from(["http", "https"]),
+    )
+    def add(self, depth: int, host: str, scheme: str) -> None:
+        if self.frontier.origin(f"{scheme}://{host}", host).gate != Gate.CLOSED:
+            put(self.frontier, f"key{len(self.known)}", depth, host, scheme)
 
     @rule(data=st.data(), steps=st.integers(1, 3))
     def fall(self, data: st.DataObject, steps: int) -> None:
@@ -253,9 +312,11 @@ class Calls(RuleBasedStateMachine):
                     for i in range(len(self.known))
                     if self.known.state[i] == State.WAITING
                     and i not in self.first_takes
-                    and self.known.origin[i] == take.origin.number
+                    and self.frontier.origins[self.known.origin[i]].host is host
+                    and self.frontier.origins[self.known.origin[i]].gate == Gate.OPEN
                 ]
-                assert all(self.known.depth[take.number] <= self.known.depth[i] for i in same)
+                mine = rank(self.known, self.order, take.number)
+                assert all(mine <= rank(self.known, self.order, i) for i in same)
             assert all(other.number != take.number for other in self.out)
         self.out.append(take)
 
@@ -287,6 +348,14 @@ class Calls(RuleBasedStateMachine):
         assert states.count(State.WAITING) == self.frontier.waiting
         assert states.count(State.IN_FLIGHT) == self.frontier.in_flight
         assert sum(1 for take in self.out if take.number is not None and take.number >= 0) == self.frontier.in_flight
+        again = self.frontier._again
+        for origin in self.frontier.origins:
+            waiting = [
+                i
+                for i in range(len(self.known))
+                if self.known.origin[i] == origin.number and states[i] == State.WAITING and i not in again
+            ]
+            assert len(origin.queue) == len(waiting)
         for host in self.frontier.hosts.values():
             assert host.in_flight == sum(1 for take in self.out if take.origin.host is host) <= self.per_host
         assert self.budget is None or len(self.first_takes) <= self.budget

@@ -53,7 +53,7 @@ def take(ledger: Ledger, url: str) -> int:
         assert found is not None, f"{url} does not wait"
         assert found.number is not None
         ledger.frontier.release(found.origin.host)
-        if ledger._url_of(found.number) == url:
+        if ledger.url_of(found.number) == url:
             break
         others.append(found.number)
     for number in others:
@@ -299,7 +299,7 @@ def test_any_order_of_answers_gives_the_same_graph(seed: int, limit: int | None,
             if not any(state == State.WAITING for state in ledger.known.state):
                 break
             continue
-        url = ledger._url_of(rng.choice(waiting))
+        url = ledger.url_of(rng.choice(waiting))
         node = int(url.removeprefix(HOST))
         if node in moved:
             redirect(ledger, url, f"{HOST}{moved[node]}")

@@ -53,6 +53,9 @@ def _run(words: list[str]) -> int:
     if words and words[0] in _VERBS:
         return _VERBS[words[0]](words[1:])
     given = vars(grammar.build_parser().parse_intermixed_args(words))
+    if (printed := _printed(given)) is not None:
+        _print(printed)
+        return 0
     for seed in given.get("seeds", ()):
         if seed in _VERBS:
             raise OptionsError(f"{seed!r}: a command comes first; for a host of that name write https://{seed}")
@@ -69,6 +72,19 @@ def _run(words: list[str]) -> int:
         return _crawl(options, look, told=config.told(asked, options))
     except (OptionsError, StateError) as error:
         raise config.placed(error, asked) from error
+
+
+def _printed(given: dict[str, Any]) -> Iterable[str] | None:
+    """The lines that are to be printed instead of a crawl; None: it is a crawl."""
+    if "completion" in given:
+        from crawlr import completion
+
+        return completion.lines(given["completion"])
+    if "man" in given:
+        from crawlr import man
+
+        return man.lines()
+    return None
 
 
 def _demo(words: list[str]) -> int:

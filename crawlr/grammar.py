@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from crawlr import __version__, help_texts
 from crawlr.errors import OptionsError
-from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, SCREEN, WHY, Group, Row
+from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, HELP, SCREEN, WHY, Group, Row
 
 __all__ = ["COMMANDS", "Command", "build_parser"]
 
@@ -20,6 +20,8 @@ __all__ = ["COMMANDS", "Command", "build_parser"]
 class Command(NamedTuple):
     """A command: the words after it, and what its help says."""
 
+    summary: str
+    """In a few words, for lists of commands."""
     usage: str
     description: str
     groups: tuple[Group, ...]
@@ -30,19 +32,34 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "": Command(
+        "map a web site",
         "crawlr [OPTIONS] URL [URL ...]\n       crawlr export FILE -o FILE [-o FILE ...]\n"
         "       crawlr why URL [--in FILE]\n       crawlr diff OLD NEW [--fail-on GATES]\n       crawlr demo",
         help_texts.CRAWL,
         (*CRAWL, SCREEN, CONFIG, ABOUT),
         ("seeds", "URL"),
-        help_texts.EXAMPLES,
+        help_texts.epilog(),
     ),
-    "demo": Command("crawlr demo [OPTIONS]", help_texts.DEMO, (SCREEN, CONFIG, ABOUT)),
+    "demo": Command(
+        "see it work on a small site of its own", "crawlr demo [OPTIONS]", help_texts.DEMO, (SCREEN, CONFIG, HELP)
+    ),
     "export": Command(
-        "crawlr export FILE -o FILE [-o FILE ...] [OPTIONS]", help_texts.EXPORT, (*EXPORT, ABOUT), ("file", "FILE")
+        "make further outputs of a crawl",
+        "crawlr export FILE -o FILE [-o FILE ...] [OPTIONS]",
+        help_texts.EXPORT,
+        (*EXPORT, HELP),
+        ("file", "FILE"),
     ),
-    "why": Command("crawlr why URL [--in FILE] [--json]", help_texts.WHY, (WHY, ABOUT), ("url", "URL")),
-    "diff": Command("crawlr diff OLD NEW [OPTIONS]", help_texts.DIFF, (DIFF, ABOUT), ("file", "FILE")),
+    "why": Command(
+        "explain one URL of a crawl", "crawlr why URL [--in FILE] [--json]", help_texts.WHY, (WHY, HELP), ("url", "URL")
+    ),
+    "diff": Command(
+        "tell what changed between two crawls",
+        "crawlr diff OLD NEW [OPTIONS]",
+        help_texts.DIFF,
+        (DIFF, HELP),
+        ("file", "FILE"),
+    ),
 }
 """By their verb; "" is a crawl."""
 

@@ -5,40 +5,86 @@ From: nobody. To: grammar (--help), man. Pure.
 
 from __future__ import annotations
 
-__all__ = ["CRAWL", "DEMO", "DIFF", "EXAMPLES", "EXPORT", "WHY"]
+__all__ = [
+    "CRAWL",
+    "DEMO",
+    "DIFF",
+    "ELSEWHERE",
+    "ENVIRONMENT",
+    "EXAMPLES",
+    "EXIT_STATUS",
+    "EXPORT",
+    "FILES",
+    "FORMATS",
+    "VALUES",
+    "WHY",
+    "epilog",
+]
 
 CRAWL = """\
 crawlr maps a web site: every page under the URLs, each fetched once, and every
 link between them, into sitemap.json. A URL without a scheme gets https://;
 localhost and loopback addresses get http://."""
 
-EXAMPLES = """\
-examples:
-  crawlr demo                                      see it work: a small site on this machine
-  crawlr https://example.com                       the whole host, politely
-  crawlr https://example.com --depth 2             links of links, no further
-  crawlr https://example.com/docs/ --scope prefix  only what lies under /docs/
-  crawlr localhost:8000 --rps 0                    your own site, as fast as it can
-  crawlr https://example.com --exclude '\\?'        no URL with a query
-  crawlr https://example.com --resume              go on after an interruption
-  crawlr https://example.com -o map.json -o pages.csv -o edges.csv
-                                                   tables, too
-  crawlr export sitemap.json -o site.graphml       any output later, without crawling
-  crawlr why https://example.com/old-page          where it was found, what became of it
-  crawlr diff old.json sitemap.json                what changed since
-  crawlr https://example.com --fail-on broken,slow=2s
-                                                   status 10 when a link is broken
+FORMATS = """\
+The ending of FILE says what is written: .json the whole map, .html a report to
+read, .csv, .jsonl or .parquet a page a row (edges.csv and the like: a link a
+row), .xml a sitemap for search engines, .graphml, .gexf or .dot a graph; .gz
+after it compresses."""
 
-The ending of FILE says what is written: .json the whole map, .html a report to read,
-.csv, .jsonl or .parquet a page a row (edges.csv and the like: a link a row), .xml a
-sitemap for search engines, .graphml, .gexf or .dot a graph; .gz after it compresses.
+VALUES = """\
+DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with
+or without iB. RE is a Python regular expression, searched in the whole URL.
+GATES are some of broken, errors, damaged, redirect-loop, robots, incomplete,
+slow=DURATION, large=SIZE, deep=N."""
 
-DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with or
-without iB. RE is a Python regular expression, searched in the whole URL. GATES are
-some of broken, errors, damaged, redirect-loop, robots, incomplete, slow=DURATION,
-large=SIZE, deep=N.
-Exit status: 0 done, 1 a fault of this machine, 2 wrong usage, 3 no page could be
-had, 10 --fail-on found something, 130 or 143 interrupted."""
+ELSEWHERE = """\
+Every option from --depth to --no-color can stand in crawlr.toml, too, without
+its dashes, and URLs as urls = [...]; or in a variable such as CRAWLR_MAX_PAGES.
+The command line goes before variables, those before the file; -v tells where
+each value is from. --sitemaps=no unsays a switch."""
+
+EXIT_STATUS = (
+    ("0", "done; a bound that was reached counts as done"),
+    ("1", "a fault of this machine or of crawlr, such as a full disk"),
+    ("2", "wrong usage, or a state file of another crawl"),
+    ("3", "no page answered with a status of 200-399"),
+    ("10", "--fail-on found something"),
+    ("130, 143", "interrupted by SIGINT, by SIGTERM; results are written"),
+)
+"""Status and meaning."""
+
+FILES = (
+    ("sitemap.json", "the map, unless --out says otherwise"),
+    ("sitemap.json.crawl", "the state of an unfinished crawl, beside its output; --resume goes on from it"),
+    ("crawlr.toml", "options for a crawl that is started in its folder, in TOML"),
+)
+"""Path and what it is."""
+
+ENVIRONMENT = (
+    ("CRAWLR_MAX_PAGES, CRAWLR_RPS, ...", "the option of that name; what is repeatable has one value a line"),
+    ("CRAWLR_URLS", "URLs, one a line"),
+    ("CRAWLR_AUTH", "as --auth, and not in the list of processes"),
+    ("CRAWLR_CONFIG, CRAWLR_NO_CONFIG", "as --config, --no-config"),
+    ("NO_COLOR", "no colours"),
+)
+"""Variable and meaning."""
+
+EXAMPLES = (
+    ("crawlr demo", "see it work: a small site on this machine"),
+    ("crawlr https://example.com", "the whole host, politely"),
+    ("crawlr https://example.com --depth 2", "links of links, no further"),
+    ("crawlr https://example.com/docs/ --scope prefix", "only what lies under /docs/"),
+    ("crawlr localhost:8000 --rps 0", "your own site, as fast as it can"),
+    ("crawlr https://example.com --exclude '\\?'", "no URL with a query"),
+    ("crawlr https://example.com --resume", "go on after an interruption"),
+    ("crawlr https://example.com -o map.json -o pages.csv -o edges.csv", "tables, too"),
+    ("crawlr https://example.com --fail-on broken,slow=2s", "status 10 when a link is broken"),
+    ("crawlr export sitemap.json -o site.graphml", "any output later, without crawling"),
+    ("crawlr why https://example.com/old-page", "where it was found, what became of it"),
+    ("crawlr diff old.json sitemap.json", "what changed since"),
+)
+"""Command and what it is for."""
 
 DEMO = """\
 Serves a small site on this machine, crawls it into crawlr-demo.json and
@@ -64,3 +110,12 @@ are each a sitemap.json[.gz] or the state (.crawl) of a crawl. Nothing is
 requested. GATES are those of a crawl (crawlr --help), which stop only at what
 is worse in NEW than in OLD, and new, gone, status, title, canonical, redirect,
 depth: any such change. Exit status: 0, or 10 when --fail-on found something."""
+
+
+def epilog() -> str:
+    """What stands below the options of a crawl."""
+    statuses = "\n".join(f"  {status:<10}{meaning}" for status, meaning in EXIT_STATUS)
+    examples = "\n".join(
+        f"  {command:<49}{says}" if len(command) < 49 else f"  {command}\n{'':51}{says}" for command, says in EXAMPLES
+    )
+    return f"{FORMATS}\n\n{VALUES}\n\n{ELSEWHERE}\n\nexit status:\n{statuses}\n\nexamples:\n{examples}"

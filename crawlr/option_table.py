@@ -14,7 +14,7 @@ from crawlr.formats import Columns, Format
 from crawlr.gate_rules import ACCEPTED, ACCEPTED_BY_DIFF, Name, is_of_a_diff, read_gates
 from crawlr.option_values import DAY, LINK_KINDS, Reader
 
-__all__ = ["ABOUT", "CONFIG", "CRAWL", "DIFF", "EXPORT", "SCREEN", "WHY", "Group", "Kind", "Row", "rows"]
+__all__ = ["ABOUT", "CONFIG", "CRAWL", "DIFF", "EXPORT", "HELP", "SCREEN", "WHY", "Group", "Kind", "Row", "rows"]
 
 
 class Kind(NamedTuple):
@@ -326,11 +326,24 @@ CONFIG = Group(
         _row("--no-config", None, _SWITCH, "none from a crawlr.toml in this folder"),
     ),
 )
-ABOUT = Group(
+HELP = Group(
     "about crawlr",
     (
         _row("--version", None, _SWITCH, "print the version"),
         _row("-h --help", None, _SWITCH, "print this"),
+    ),
+)
+ABOUT = Group(
+    HELP.title,
+    (
+        _row(
+            "--completion",
+            "SHELL",
+            _one_of("bash", "zsh", "fish"),
+            "print the completion script of bash, zsh or fish",
+        ),
+        _row("--man", None, _SWITCH, "print the manual page, for man -l -"),
+        *HELP.rows,
     ),
 )
 WHY = Group(

@@ -35,6 +35,7 @@ LAYERS = [
     {"run"},
     {"api", "export"},
     {"demo", "grammar", "streaming"},
+    {"completion", "man"},
     {"cli"},
     {"__main__"},
 ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crawlr.errors import MachineError as MachineError
     from crawlr.errors import OptionsError as OptionsError
     from crawlr.errors import StateError as StateError
+    from crawlr.parse.parsed_document import ParsedDocument as ParsedDocument
     from crawlr.records import KnownUrl as KnownUrl
     from crawlr.records import PageRecord as PageRecord
     from crawlr.result import CrawlResult as CrawlResult
@@ -29,6 +30,7 @@ _HOMES = {
     "StateError": "crawlr.errors",
     "KnownUrl": "crawlr.records",
     "PageRecord": "crawlr.records",
+    "ParsedDocument": "crawlr.parse.parsed_document",
     "stream": "crawlr.streaming",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # names are strings

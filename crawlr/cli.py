@@ -67,6 +67,8 @@ def _run(words: list[str]) -> int:
     look = _look(asked)
     values = {name: value for name, value in asked.values.items() if name not in config.NOT_OF_A_CRAWL}
     urls: Any = asked.values.get(config.URLS, ())
+    if "extract" in values and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last: nothing that lies here takes the place of an installed module
     try:
         options = Options.make(urls, **values)
         return _crawl(options, look, told=config.told(asked, options))

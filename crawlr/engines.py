@@ -38,6 +38,7 @@ def worker_settings(options: Options) -> WorkerSettings:
         parse_timeout=options.parse_timeout,
         parse_memory=options.parse_memory,
         texts=wants_texts(options.outputs, Columns(options.columns)),
+        extract=options.extraction,
     )
 
 

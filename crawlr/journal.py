@@ -25,7 +25,7 @@ from crawlr.errors import MachineError, StateError
 __all__ = ["DamagedStateError", "ExternalRow", "Journal", "PageRow", "UrlRow"]
 
 APPLICATION_ID = 0x63726C72  # "crlr"
-VERSION = 3
+VERSION = 4
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- key: the identity, NULL when it is the url itself; flags: crawlr.known.Flag; parent NULL: a seed or sitemap URL
@@ -38,6 +38,8 @@ CREATE TABLE pages (id INTEGER PRIMARY KEY, status INTEGER, outcome TEXT NOT NUL
                     attempts INTEGER NOT NULL, targets BLOB, kinds BLOB, body_hash INTEGER, last_modified TEXT);
 -- texts: that of the first link to each target, a line each, by zlib; rows are there when an output wants them
 CREATE TABLE texts (id INTEGER PRIMARY KEY, texts BLOB NOT NULL);
+-- what was taken out of a page as the user asked: value is JSON; a row is there when there is one of them
+CREATE TABLE extracts (id INTEGER PRIMARY KEY, value TEXT, error TEXT);
 CREATE TABLE skipped (id INTEGER PRIMARY KEY, reason TEXT NOT NULL, error TEXT);
 -- how often a URL that waits for a retry has been asked already
 CREATE TABLE tries (id INTEGER PRIMARY KEY, attempts INTEGER NOT NULL);
@@ -166,6 +168,7 @@ class Journal:
         moved: Sequence[tuple[int, int | None, int, int, int, int]] = (),
         pages: Sequence[PageRow] = (),
         texts: Sequence[tuple[int, bytes]] = (),
+        extracts: Sequence[tuple[int, str | None, str | None]] = (),
         corrected: Sequence[tuple[str, str | None, int | None, int]] = (),
         skipped: Sequence[tuple[int, str, str | None]] = (),
         sitemaps: Sequence[tuple[str, int, int, str | None]] = (),
@@ -184,6 +187,8 @@ class Journal:
                 db.executemany("INSERT INTO pages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", pages)
             if texts:
                 db.executemany("INSERT INTO texts VALUES (?,?)", texts)
+            if extracts:
+                db.executemany("INSERT INTO extracts VALUES (?,?,?)", extracts)
             if corrected:
                 db.executemany("UPDATE pages SET outcome=?, error=?, redirect_to=? WHERE id=?", corrected)
             if skipped:

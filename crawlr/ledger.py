@@ -12,6 +12,7 @@ other order it is what makes the depths right (`falls` counts it).
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -60,6 +61,9 @@ class Finished:
     body_hash: int | None = None
     """64 bits without a sign; SQLite's integers have one, so the journal has its two's complement."""
     last_modified: str | None = None
+    extract: str | None = None
+    """JSON."""
+    extract_error: str | None = None
 
     def row(self) -> PageRow:
         return (
@@ -456,6 +460,11 @@ class Ledger:
             ],
             pages=[finished.row() for finished in self._finished],
             texts=[(finished.id, finished.texts) for finished in self._finished if finished.texts],
+            extracts=[
+                (each.id, each.extract, each.extract_error)
+                for each in self._finished
+                if each.extract is not None or each.extract_error is not None
+            ],
             corrected=[(*change, number) for number, change in self._corrected.items()],
             skipped=self._skipped,
             sitemaps=self._sitemaps,
@@ -509,6 +518,8 @@ class Ledger:
             redirect_url=finished.redirect_url,
             attempts=finished.attempts,
             last_modified=finished.last_modified,
+            extract=None if finished.extract is None else json.loads(finished.extract),
+            extract_error=finished.extract_error,
         )
 
     def _url_row(self, number: int, url: str, key: str | None) -> UrlRow:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crawlr import option_values
+from crawlr import extract_rules, option_values
 from crawlr.formats import Columns, Format
 from crawlr.gate_rules import ACCEPTED, ACCEPTED_BY_DIFF, Name, is_of_a_diff, read_gates
 from crawlr.option_values import DAY, LINK_KINDS, Reader
@@ -265,6 +265,35 @@ _PARSING = Group(
         _row("--parse-memory", "SIZE", _SIZE, "of one parser process (1GiB)"),
     ),
 )
+_EXTRACTING = Group(
+    "taking something out of each page",
+    (
+        _row(
+            "--extract",
+            "MODULE:FUNCTION",
+            Kind(
+                "module:function, or in Python a function of a module; it takes a ParsedDocument",
+                extract_rules.function,
+            ),
+            "what your function returns for it",
+            needs_trust=True,
+        ),
+        _row(
+            "--extract-css",
+            "NAME=SELECTOR",
+            Kind("NAME=SELECTOR, such as price=.price or next='a[rel=next]::attr(href)'", extract_rules.css),
+            "texts by a CSS selector; repeatable",
+            is_repeatable=True,
+        ),
+        _row(
+            "--extract-xpath",
+            "NAME=EXPR",
+            Kind("NAME=EXPR, an XPath expression such as price=//span/@data-price", extract_rules.xpath),
+            "texts by an XPath expression; repeatable",
+            is_repeatable=True,
+        ),
+    ),
+)
 _OUTPUTS = Group(
     "outputs",
     (
@@ -297,7 +326,7 @@ _STATE = Group(
         _row("--durable", None, _SWITCH, "survive a power cut too, not only a killed process"),
     ),
 )
-CRAWL = (_WHAT, _POLITENESS, _NETWORK, _SIGNING_IN, _PARSING, _OUTPUTS, _QUESTIONS, _STATE)
+CRAWL = (_WHAT, _POLITENESS, _NETWORK, _SIGNING_IN, _PARSING, _EXTRACTING, _OUTPUTS, _QUESTIONS, _STATE)
 """What a crawl is asked to do: each row is an option of Options.make too."""
 SCREEN = Group(
     "on the screen",

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from crawlr import __version__
+from crawlr import __version__, extract_rules
 from crawlr.errors import OptionsError
+from crawlr.extract_rules import ExtractRules
 from crawlr.formats import Columns, Format, Output, outputs_of
 from crawlr.gate_rules import Gate, read_gates
 from crawlr.option_reading import (
@@ -82,6 +83,11 @@ class Options:
     follow: tuple[str, ...] = DEFAULT_FOLLOW
     nofollow: str | None = None
     """page, all or ignore; None: page, or ignore without robots (make puts the word)."""
+    extract: extract_rules.Function | None = None
+    extract_css: tuple[tuple[str, str], ...] = ()
+    """(name, selector)"""
+    extract_xpath: tuple[tuple[str, str], ...] = ()
+    """(name, expression)"""
     edges: str = "in-scope"
     check_external: bool = False
     out: tuple[str, ...] = ("sitemap.json",)
@@ -101,6 +107,13 @@ class Options:
     def gates(self) -> tuple[Gate, ...]:
         """What makes the crawl fail, in order."""
         return read_gates(self.fail_on) if self.fail_on else ()
+
+    @property
+    def extraction(self) -> ExtractRules | None:
+        """What is taken out of each page; None: nothing."""
+        if self.extract is None and not self.extract_css and not self.extract_xpath:
+            return None
+        return ExtractRules(function=self.extract, css=self.extract_css, xpath=self.extract_xpath)
 
     @property
     def agent(self) -> str:
@@ -159,6 +172,9 @@ class Options:
         if not isinstance(self.order, str):
             shown["order"] = getattr(self.order, "__qualname__", type(self.order).__qualname__)
         shown["parse_procs"] = self.parse_procs or "auto"
+        shown["extract"] = extract_rules.name_of(self.extract)
+        shown["extract_css"] = dict(self.extract_css)
+        shown["extract_xpath"] = dict(self.extract_xpath)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}
 
 
@@ -196,6 +212,11 @@ def _check_together(options: Options) -> None:
     for name, path in (*(("out", path) for path in options.out), ("stats", options.stats), ("junit", options.junit)):
         if path is not None and options.state and _is_same(path, options.state):
             raise OptionsError(f"--{name}: {path!r} is where the state of the crawl is kept; accepted: another file")
+    both = {name for name, _ in options.extract_css} & {name for name, _ in options.extract_xpath}
+    if both:
+        raise OptionsError(
+            f"--extract-xpath: {min(both)!r} is a name of --extract-css too; accepted: each name once in both"
+        )
     sent = {name.lower() for name, _ in options.header}
     for name, secret in (("cookie", options.cookie), ("auth", options.auth)):
         header = "cookie" if name == "cookie" else "authorization"

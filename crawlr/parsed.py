@@ -36,6 +36,7 @@ _FAULT_RANK = (
     Outcome.PARSE_TIMEOUT,
     Outcome.PARSER_CRASH,
 )
+_OTHERS = "such pages have an extract_error, and are crawled as all others"
 _TRAPS = {
     "mirror": "a trap: one body under many addresses such as {url}; what only such pages lead to is not requested",
     "chain": "a trap: an endless chain of pages such as {url}; what only its end leads to is not requested",
@@ -134,8 +135,12 @@ class Parsed:
                 texts=texts,
                 body_hash=result.body_hash,
                 last_modified=page.last_modified,
+                extract=result.extract,
+                extract_error=result.extract_error,
             )
         )
+        if result.extract_error is not None:
+            self._say_once("extract", f"--extract failed for {asked.url}: {result.extract_error}; {_OTHERS}")
         trap = self._ledger.traps.judge(number, targets, result.body_hash)
         follows = self._follows(kinds, robots)
         if trap is None:
@@ -149,6 +154,7 @@ class Parsed:
         stages.parse_decode += result.decode_us / 1e6
         stages.parse_parse += result.parse_us / 1e6
         stages.parse_resolve += result.resolve_us / 1e6
+        stages.parse_extract += result.extract_us / 1e6
         stages.parsed += 1
 
     def _follows(self, kinds: bytes, robots: tuple[str, ...]) -> bytes:

@@ -127,6 +127,8 @@ class Screen:
             said += f"  -> {self._shown(record.redirect_url)}"
         if record.outcome not in _SAID_BY_STATUS:
             said += f"  {record.outcome}" + (f": {scrub(record.error)}" if record.error else "")
+        if record.extract_error is not None:
+            said += f"  extract: {scrub(record.extract_error)}"
         is_well = record.status < 400 and record.outcome in _SAID_BY_STATUS
         colour = _RED if not is_well else _CYAN if record.status >= 300 else _GREEN
         self._gather(str(record.status), record.url, said, colour)

@@ -14,6 +14,7 @@ __all__ = [
     "FetchTask",
     "FetchTiming",
     "FetchedPage",
+    "Json",
     "KnownUrl",
     "Link",
     "Outcome",
@@ -29,6 +30,9 @@ __all__ = [
     "UnvisitedReason",
     "UnvisitedRecord",
 ]
+
+Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
+"""A value as JSON has them."""
 
 
 class Outcome(StrEnum):
@@ -268,6 +272,10 @@ class PageRecord:
     """The header, as the server sent it."""
     in_sitemap: bool | None = None
     """Whether a sitemap of the site names it; None: nobody looked, or as for on_page, not all of them are read yet."""
+    extract: Json = None
+    """What --extract, --extract-css and --extract-xpath gave; None: nothing, or they were not asked for."""
+    extract_error: str | None = None
+    """Why they gave nothing; None: nothing went wrong. The outcome of the page does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

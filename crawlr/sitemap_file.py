@@ -20,6 +20,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from crawlr import json_text
 from crawlr.errors import OptionsError
 from crawlr.journal import ExternalRow, Journal, PageRow, UrlRow
 from crawlr.known import FAR, Flag
@@ -173,10 +174,11 @@ def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> b
     pages: list[PageRow] = []
     skipped: list[tuple[int, str, str | None]] = []
     external: list[ExternalRow] = []
+    extracts: list[tuple[int, str | None, str | None]] = []
 
     def commit() -> None:
-        journal.commit(urls=urls, pages=pages, skipped=skipped, external=external)
-        for rows in (urls, pages, skipped, external):
+        journal.commit(urls=urls, pages=pages, skipped=skipped, external=external, extracts=extracts)
+        for rows in (urls, pages, skipped, external, extracts):
             rows.clear()
 
     for row in values:
@@ -194,6 +196,9 @@ def _put_rows(journal: _TemporaryJournal, name: str, values: Iterator[Any]) -> b
             urls.append((number, row["url"], None, row["depth"], row["parent"], row.get("root", number), 0, flags))
         if name == "pages":
             pages.append(_page(number, row))
+            value, error = row.get("extract"), row.get("extract_error")
+            if value is not None or error is not None:
+                extracts.append((number, None if value is None else json_text.dumps(value), error))
         elif name == "skipped":
             skipped.append((number, SkipReason(row["reason"]).value, row["error"]))
         elif name == "unvisited":

@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass
 
 from crawlr.errors import OptionsError, StateError
+from crawlr.extract_rules import name_of
 from crawlr.journal import DamagedStateError, Journal
 from crawlr.options import Options
 from crawlr.records import StopReason
@@ -86,6 +87,9 @@ def _identity_of(options: Options) -> dict[str, object]:
         "sitemaps": options.sitemaps,
         "edges": options.edges,
         "user-agent": options.agent,
+        "extract": name_of(options.extract),
+        "extract-css": dict(options.extract_css),
+        "extract-xpath": dict(options.extract_xpath),
     }
 
 

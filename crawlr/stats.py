@@ -76,6 +76,8 @@ class Stages:
     parse_decode: float = 0.0
     parse_parse: float = 0.0
     parse_resolve: float = 0.0
+    parse_extract: float = 0.0
+    """What the user's function and selectors took."""
     waits: dict[Wait, float] = field(default_factory=lambda: dict.fromkeys(Wait, 0.0))
     dispatch: float = 0.0
     """Coordinator: choosing what to request, handing tasks and bodies over."""
@@ -99,7 +101,7 @@ class Stages:
 
     @property
     def parse_busy(self) -> float:
-        return self.parse_decode + self.parse_parse + self.parse_resolve
+        return self.parse_decode + self.parse_parse + self.parse_resolve + self.parse_extract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

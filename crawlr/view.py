@@ -9,6 +9,7 @@ out of scope it is external.
 
 from __future__ import annotations
 
+import json
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,8 @@ PAGE_FIELDS = tuple(field.name for field in fields(PageRecord))
 _PAGES = (  # in that order
     "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
     " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts,"
-    " p.last_modified, u.flags & ? FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
+    " p.last_modified, u.flags & ?, e.value, e.error"
+    " FROM pages p JOIN urls u ON u.id = p.id LEFT JOIN extracts e ON e.id = p.id ORDER BY p.id"
 )
 _LINKS = (
     "SELECT p.id, p.targets, p.kinds, t.texts FROM pages p LEFT JOIN texts t ON t.id = p.id"
@@ -133,7 +135,9 @@ class CrawlView:
         in_scope = self._scope_map()
         has_sitemaps = self._has_sitemaps
         for row in self._journal.query(_PAGES, (Flag.IN_SITEMAP,)):
-            *as_it_is, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap = row
+            *as_it_is, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap, extract, error = (
+                row
+            )
             yield (
                 *as_it_is,
                 tuple(robots.split()) if robots else (),
@@ -143,6 +147,8 @@ class CrawlView:
                 attempts,
                 last_modified,
                 bool(in_sitemap) if has_sitemaps else None,
+                None if extract is None else json.loads(extract),
+                error,
             )
 
     def skipped(self) -> Iterator[SkippedRecord]:
@@ -209,6 +215,12 @@ class CrawlView:
         yield from self._journal.query(
             "SELECT p.id, p.last_modified, p.body_hash FROM pages p JOIN urls u ON u.id = p.id ORDER BY p.id"
         )
+
+    @property
+    def has_extracts(self) -> bool:
+        """Whether something was taken out of a page, or went wrong with that."""
+        ((found,),) = self._journal.query("SELECT EXISTS (SELECT 1 FROM extracts)")
+        return bool(found)
 
     def addresses(self, ids: Iterable[int]) -> dict[int, Address]:
         """What lies behind each of these ids, in scope or not."""

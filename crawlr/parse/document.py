@@ -43,6 +43,8 @@ class Document(NamedTuple):
     resolve_seconds: float
     texts: list[str] | None = None
     """What people read on each of the links, "" where they read nothing; None: nobody asked."""
+    html: str | None = None
+    """The decoded document; None: nobody asked."""
 
 
 def read(
@@ -54,8 +56,10 @@ def read(
     parser: str = "lxml",
     follow: frozenset[str] | None = None,
     texts: bool = False,
+    keep_html: bool = False,
 ) -> Document:
-    """A body's links of the kinds in `follow` (links.KINDS; None: of all) and its facts; with `texts` those of links.
+    """A body's links of the kinds in `follow` (links.KINDS; None: of all) and its facts; with `texts` those of links,
+    with `keep_html` the document as text.
 
     `body` is after content decoding, `url` where it came from, `content_type` the header's value or None, `agent` our
     product token. Never fails on any body, but for MemoryError. ImportError: the engine's package is missing.
@@ -65,7 +69,9 @@ def read(
     markup = media_types.markup_of(body, content_type)
     if markup is None:
         return Document(False, [], url, None, None, None, (), False, clock() - started, 0.0, 0.0)
-    return _read(body, markup, url, content_type, agent, _engine(parser), follow, started, texts=texts)
+    return _read(
+        body, markup, url, content_type, agent, _engine(parser), follow, started, texts=texts, keep_html=keep_html
+    )
 
 
 def parse_html(
@@ -102,6 +108,7 @@ def _read(
     started: float,
     *,
     texts: bool = False,
+    keep_html: bool = False,
 ) -> Document:
     clock = time.perf_counter
     encoding = sniff(body, content_type)[0]
@@ -135,6 +142,7 @@ def _read(
         parse_seconds=parsed - decoded,
         resolve_seconds=clock() - parsed,
         texts=labels,
+        html=text if keep_html else None,
     )
 
 

@@ -41,6 +41,10 @@ class PageResult(NamedTuple):
     texts: Octets = b""
     """The text of the first link to each target, a line each, by zlib; empty when there are no targets or no output
     wants them."""
+    extract: str | None = None
+    """What was taken out of the page as the user asked, as JSON."""
+    extract_error: str | None = None
+    extract_us: int = 0
 
 
 class SitemapResult(NamedTuple):

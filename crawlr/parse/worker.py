@@ -17,13 +17,17 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from crawlr import content_coding
+from crawlr.extract_rules import ExtractRules
 from crawlr.parse import child, document, links, sitemaps
 from crawlr.parse.results import FAILED, PAGE, SITEMAP, FailedRow, PageResult, SitemapResult
 from crawlr.parse.urls import make_identity
-from crawlr.records import Outcome
+from crawlr.records import Link, Outcome
+
+if TYPE_CHECKING:
+    from crawlr.parse.extraction import Extractor
 
 __all__ = [
     "KINDS",
@@ -69,6 +73,7 @@ class WorkerSettings:
     link_table_limit: int = 200_000
     texts: bool = False
     """Whether an output wants the texts of links."""
+    extract: ExtractRules | None = None
 
 
 class Worker:
@@ -83,6 +88,11 @@ class Worker:
         self._numbers: dict[str, int] = {}
         self._given_out = 0
         self._new_links: list[tuple[str, str]] = []  # filled by _number, taken by parse_batch
+        self._extractor: Extractor | None = None
+        if settings.extract is not None:
+            from crawlr.parse.extraction import Extractor
+
+            self._extractor = Extractor(settings.extract)
 
     def parse_batch(self, batch: Sequence[Row]) -> child.Answer:
         """(table_was_reset, new_links, a row for each body in order, resident bytes). Never raises.
@@ -156,6 +166,7 @@ class Worker:
             parser=settings.parser,
             follow=self._follow,
             texts=settings.texts,
+            keep_html=self._extractor is not None,
         )
         read = perf_counter()
         targets, flags = self._targets(page.links)
@@ -188,7 +199,32 @@ class Worker:
             _micros(page.resolve_seconds + perf_counter() - read),
             texts,
         )
+        if page.html is not None and url != SAMPLE[1]:
+            result = self._with_extract(result, page, url=url, content_type=content_type)
         return (PAGE, *result)
+
+    def _with_extract(
+        self, result: PageResult, page: document.Document, *, url: str, content_type: str | None
+    ) -> PageResult:
+        """The result with what the user's function and selectors make of the page, and the time that this took."""
+        from crawlr.parse.parsed_document import ParsedDocument
+
+        assert self._extractor is not None
+        assert page.html is not None
+        started = perf_counter()
+        value, error = self._extractor.run(
+            ParsedDocument(
+                url=url,
+                html=page.html,
+                content_type=content_type,
+                encoding=page.encoding or "utf-8",
+                title=page.title,
+                links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in page.links),
+                canonical=page.canonical,
+                robots=page.robots,
+            )
+        )
+        return result._replace(extract=value, extract_error=error, extract_us=_micros(perf_counter() - started))
 
     def _targets(self, found: list[links.FoundLink]) -> tuple[bytes, bytes]:
         """PageResult's targets and flags."""

@@ -172,6 +172,7 @@ def _stages(stats: Mapping[str, Any]) -> list[Stage]:
                 ("decoding", parse["decode_s"]),
                 ("parsing", parse["parse_s"]),
                 ("resolving links", parse["resolve_s"]),
+                *([("extracting", parse["extract_s"])] if parse.get("extract_s") else []),
                 ("handing over", parse["hand_off_s"]),
             ],
         ),

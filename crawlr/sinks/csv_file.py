@@ -17,6 +17,7 @@ import csv
 from collections.abc import Iterator
 from typing import TextIO
 
+from crawlr.sinks.sitemap_json import dumps
 from crawlr.sinks.tables import Cell, Table
 from crawlr.sinks.texts import storable
 
@@ -62,6 +63,8 @@ def _shown(cell: Cell, flags: tuple[str, str]) -> Cell:
         return flags[0] if cell else flags[1]
     if isinstance(cell, tuple):
         cell = ", ".join(cell)
+    elif isinstance(cell, (list, dict)):
+        cell = dumps(cell)
     return defused(cell) if isinstance(cell, str) else cell
 
 

@@ -4,7 +4,8 @@ From: source. To: csv_file, jsonl, parquet. Main thread.
 
 native: the fields of a page in sitemap.json under their names, then `parent_url`, `last_modified` (as the server sent
 it), `body_hash` (pages with the same are the same), `indexable`, `inlinks` and `outlinks` (pages, each once), and
-`in_sitemap` (empty without --sitemaps).
+`in_sitemap` (empty without --sitemaps); of a crawl that took something out of its pages also `extract` and
+`extract_error`.
 
 sf: the headers of Internal:All, in its order, for what is known. What differs is said here: every page is listed, a URL
 that robots.txt forbids is no page; a link counts once a page, so Inlinks equals Unique Inlinks; Meta Robots 1 holds
@@ -64,10 +65,12 @@ _NATIVE = (
     Column("outlinks", _WHOLE),
     Column("in_sitemap", _FLAG),
 )
+_EXTRACT = (Column("extract", Kind.JSON), Column("extract_error"))
 
 
 def native(source: Source) -> Table:
     """The table in our own words."""
+    has_extracts = source.view.has_extracts
 
     def rows() -> Iterator[Row]:
         degrees = source.degrees
@@ -102,9 +105,10 @@ def native(source: Source) -> Table:
                     degrees.into[page.id],
                     degrees.out[page.id],
                     page.in_sitemap,
+                    *((page.extract, page.extract_error) if has_extracts else ()),
                 )
 
-    return Table(columns=_NATIVE, rows=rows)
+    return Table(columns=(*_NATIVE, *_EXTRACT) if has_extracts else _NATIVE, rows=rows)
 
 
 # ---------------------------------------------------------------- Screaming Frog

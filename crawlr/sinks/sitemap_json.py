@@ -17,6 +17,8 @@ __all__ = ["write"]
 # JSON may hold these, a terminal that shows the file should not meet them: DEL, C1, line separators, directions,
 # surrogates
 _ESCAPED = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_IF_KNOWN = ("in_sitemap", "extract", "extract_error")
+"""Fields of a page that are left out where they are None."""
 _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(", ", ": ")).encode
 
 
@@ -69,8 +71,9 @@ def write(out: TextIO, view: CrawlView, *, head: dict[str, object]) -> None:
 def _pages(view: CrawlView) -> Iterator[dict[str, object]]:
     for row in view.page_rows():
         page = dict(zip(PAGE_FIELDS, row, strict=True))
-        if page["in_sitemap"] is None:
-            del page["in_sitemap"]
+        for name in _IF_KNOWN:
+            if page[name] is None:
+                del page[name]
         yield page
 
 

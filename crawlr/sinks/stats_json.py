@@ -30,7 +30,7 @@ def document(
     """The accounting as plain values. `pages` are the counts that sitemap.json has, too."""
     stages = load.stages
     fetch_parts = stages.fetch_connect + stages.fetch_first_byte + stages.fetch_body
-    parse_parts = stages.parse_decode + stages.parse_parse + stages.parse_resolve
+    parse_parts = stages.parse_busy
     awake = stages.dispatch + stages.merge + stages.journal
     return {
         "format": "crawlr-stats/1",
@@ -64,6 +64,7 @@ def document(
             "decode_s": stages.parse_decode,
             "parse_s": stages.parse_parse,
             "resolve_s": stages.parse_resolve,
+            "extract_s": stages.parse_extract,
             "hand_off_s": max(0.0, load.parse_busy - parse_parts),
             "pages": stages.parsed,
         },

@@ -12,9 +12,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import TypeVar
 
+from crawlr.records import Json
+
 __all__ = ["Cell", "Column", "Kind", "Row", "Table", "batches"]
 
-Cell = str | int | float | bool | tuple[str, ...] | None
+Cell = str | int | float | bool | tuple[str, ...] | list[Json] | dict[str, Json] | None
 Row = Sequence[Cell]
 T = TypeVar("T")
 
@@ -28,6 +30,8 @@ class Kind(StrEnum):
     FLAG = "flag"
     WORDS = "words"
     """A tuple of texts."""
+    JSON = "json"
+    """Any value of JSON. Where a cell can't hold one, lists and objects are text (JSON)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     if words and words[0] in _VERBS:
         return _VERBS[words[0]](words[1:])
-    given = vars(grammar.build_parser().parse_intermixed_args(words))
+    given = grammar.parse("", words)
     if (printed := _printed(given)) is not None:
         _print(printed)
         return 0
@@ -65,6 +65,8 @@ def _run(words: list[str]) -> int:
 
     asked = config.gather(given, os.environ)
     look = _look(asked)
+    if not look.is_quiet:
+        _note_odd_seeds(given.get("seeds", ()))
     values = {name: value for name, value in asked.values.items() if name not in config.NOT_OF_A_CRAWL}
     urls: Any = asked.values.get(config.URLS, ())
     if "extract" in values and os.getcwd() not in sys.path:
@@ -73,7 +75,24 @@ def _run(words: list[str]) -> int:
         options = Options.make(urls, **values)
         return _crawl(options, look, told=config.told(asked, options))
     except (OptionsError, StateError) as error:
+        if not words and not asked.origins:
+            raise OptionsError(f"{error}; see crawlr --help, or crawlr demo") from error
         raise config.placed(error, asked) from error
+
+
+def _note_odd_seeds(seeds: Iterable[str]) -> None:
+    """Says so when a host may be meant for something else. It is no error: there are hosts of all names."""
+    for seed in seeds:
+        if os.path.isfile(seed):
+            _say(f"note: {seed!r} is taken for a host, though it is a file here; --input-file reads URLs", sys.stderr)
+        elif seed.isalpha():
+            from difflib import get_close_matches
+
+            others = {verb: f"crawlr {verb}" for verb in _VERBS}
+            others |= {"help": "crawlr --help", "man": "crawlr --man", "completion": "crawlr --completion SHELL"}
+            others |= {"version": "crawlr --version", "crawl": "crawlr URL"}
+            if near := get_close_matches(seed.lower(), others, n=1, cutoff=0.8):
+                _say(f"note: {seed!r} is taken for a host; did you mean {others[near[0]]}?", sys.stderr)
 
 
 def _printed(given: dict[str, Any]) -> Iterable[str] | None:
@@ -90,7 +109,7 @@ def _printed(given: dict[str, Any]) -> Iterable[str] | None:
 
 
 def _demo(words: list[str]) -> int:
-    given = vars(grammar.build_parser("demo").parse_args(words))
+    given = grammar.parse("demo", words)
 
     from crawlr import config, demo
     from crawlr.options import Options
@@ -109,7 +128,7 @@ def _demo(words: list[str]) -> int:
 
 
 def _export(words: list[str]) -> int:
-    given = vars(grammar.build_parser("export").parse_intermixed_args(words))
+    given = grammar.parse("export", words)
     found = given.get("file", [])
     if len(found) != 1:
         what = "no file is named" if not found else f"{found[1]!r} is one file too many"
@@ -134,7 +153,7 @@ def _export(words: list[str]) -> int:
 
 
 def _why(words: list[str]) -> int:
-    given = vars(grammar.build_parser("why").parse_intermixed_args(words))
+    given = grammar.parse("why", words)
     asked = given.get("url", [])
     if len(asked) != 1:
         what = "no URL is named" if not asked else f"{asked[1]!r} is one URL too many"
@@ -163,7 +182,7 @@ def _default_crawl() -> str:
 
 
 def _diff(words: list[str]) -> int:
-    given = vars(grammar.build_parser("diff").parse_intermixed_args(words))
+    given = grammar.parse("diff", words)
     found = given.get("file", [])
     if len(found) != 2:
         few = "no file is named" if not found else "only one file is named"

@@ -12,9 +12,9 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from crawlr.errors import OptionsError
 from crawlr.grammar import COMMANDS, Command
-from crawlr.option_table import Row, rows
+from crawlr.option_reading import refusal
+from crawlr.option_table import ABOUT, Row, rows
 
 __all__ = ["lines"]
 
@@ -23,8 +23,9 @@ _VERBS = tuple(verb for verb in COMMANDS if verb)
 
 def lines(shell: str) -> Iterator[str]:
     """The script for that shell. OptionsError when it is none of ours."""
-    if shell not in _SCRIPTS:
-        raise OptionsError(f"--completion: {shell!r} is not accepted; accepted: {', '.join(_SCRIPTS)}")
+    kind = next(row.kind for row in ABOUT.rows if row.name == "completion")
+    if shell not in kind.words:
+        raise refusal("completion", shell, "", kind)
     return _SCRIPTS[shell]()
 
 

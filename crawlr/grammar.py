@@ -14,7 +14,7 @@ from crawlr import __version__, help_texts
 from crawlr.errors import OptionsError
 from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, HELP, SCREEN, WHY, Group, Row
 
-__all__ = ["COMMANDS", "Command", "build_parser"]
+__all__ = ["COMMANDS", "Command", "build_parser", "parse"]
 
 
 class Command(NamedTuple):
@@ -62,6 +62,39 @@ COMMANDS = {
     ),
 }
 """By their verb; "" is a crawl."""
+
+
+_ELSEWHERE = {
+    "--threads": "--concurrency",
+    "--workers": "--concurrency",
+    "--jobs": "--concurrency",
+    "--parallel": "--concurrency",
+    "--delay": "--rps",
+    "--wait": "--rps",
+    "--rate-limit": "--rps",
+    "--level": "--depth",
+    "--limit": "--max-pages",
+    "--output": "--out",
+    "--input": "--input-file",
+    "--ignore-robots": "--no-robots",
+    "--silent": "--quiet",
+    "--debug": "--verbose",
+    "--continue": "--resume",
+    "-V": "--version",
+    "-j": "--concurrency",
+}
+"""What other crawlers and clients call it."""
+
+
+def parse(verb: str, words: Sequence[str]) -> dict[str, Any]:
+    """What the words after a verb say, by name: texts, lists of texts, True or False. OptionsError for a mistake."""
+    parser = build_parser(verb)
+    for word in words:
+        if word == "--":
+            break
+        if re.fullmatch(r"-[a-z][a-z-]+", word) and f"-{word}" in parser._option_string_actions:
+            raise OptionsError(f"{word}: there is no such option; did you mean -{word}?")  # not -d with the value epth
+    return vars(parser.parse_intermixed_args(words))
 
 
 def build_parser(verb: str = "") -> argparse.ArgumentParser:
@@ -131,7 +164,10 @@ class _Parser(argparse.ArgumentParser):
         unknown = next((word for word in words if word.startswith("-")), words[0]).partition("=")[0]
         if not unknown.startswith("-"):
             return f"{unknown}: is not expected here; see {self.prog} --help"
-        near = get_close_matches(unknown, self._rows, n=1, cutoff=0.7)
+        known = {flag.lstrip("-"): flag for flag in self._rows if flag.startswith("--")}
+        near = [known[name] for name in get_close_matches(unknown.lstrip("-"), known, n=1, cutoff=0.7)]
+        if _ELSEWHERE.get(unknown) in self._rows:
+            near = [_ELSEWHERE[unknown]]
         return f"{unknown}: there is no such option" + (
             f"; did you mean {near[0]}?" if near else f"; {self.prog} --help lists them"
         )

@@ -278,6 +278,8 @@ def seed(given: object) -> str:
     found = given.strip()
     if re.match(r"https?:", found, re.IGNORECASE):
         return found
+    if re.match(r"https?//", found, re.IGNORECASE):
+        raise ValueError("a colon is missing before //")
     if named := _SCHEME.match(found):
         raise ValueError(f"{named[1]} is not crawled")
     bare = found.removeprefix("//")

@@ -111,6 +111,16 @@ def test_every_option_of_the_crawl_is_in_the_grammar() -> None:
 
 MISTAKES = [
     ("", "URL", "none is given"),
+    ("", "URL", "see crawlr --help, or crawlr demo"),
+    ("x.example --threads 4", "--threads", "did you mean --concurrency?"),
+    ("x.example --delay 1", "--delay", "did you mean --rps?"),
+    ("x.example --output x.json", "--output", "did you mean --out?"),
+    ("x.example --max_pages 3", "--max_pages", "did you mean --max-pages?"),
+    ("x.example -V", "-V", "did you mean --version?"),
+    ("x.example --url y.example", "--url", "crawlr --help"),
+    ("-depth 3 x.example", "-depth", "did you mean --depth?"),
+    ("export x.json -out y.csv", "-out", "did you mean --out?"),
+    ("diff a b --threads 4", "--threads", "crawlr diff --help"),
     ("--depth", "--depth", "a whole number, 0 or more"),
     ("-d", "--depth", "a whole number, 0 or more"),
     ("x.example --depth x", "--depth: 'x'", "a whole number, 0 or more"),
@@ -197,6 +207,39 @@ def test_mistake_is_one_line_and_status_2(text: str, names: str, says: str, caps
     assert err.count("\n") == 1
     assert names in err
     assert says in err
+
+
+NOTED = [
+    ("help", "'help' is taken for a host; did you mean crawlr --help?"),
+    ("man", "did you mean crawlr --man?"),
+    ("exprot", "did you mean crawlr export?"),
+    ("seeds.txt", "'seeds.txt' is taken for a host, though it is a file here; --input-file reads URLs"),
+]
+
+
+@pytest.mark.parametrize(("seed", "says"), NOTED, ids=[seed for seed, _ in NOTED])
+def test_a_host_that_may_be_a_mistake_is_noted(
+    seed: str, says: str, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a host all the same, since one may have any name; quietly nothing is said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seeds.txt").touch()
+    bad = "http://[bad"  # so that nothing is crawled
+
+    assert main([seed, bad]) == 2
+    note, error = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: ")
+    assert says in note
+    assert bad in error
+    assert main(["-q", seed, bad]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("seed", ["intranet", "example.invalid", "https://man", "export.example", "localhost"])
+def test_a_host_of_another_name_is_not_noted(seed: str, capsys: Any) -> None:
+    """Neither is an address with a scheme."""
+    assert main([seed, "http://[bad"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_help_and_version(capsys: Any) -> None:

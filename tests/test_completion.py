@@ -207,7 +207,7 @@ def test_script_is_printed_and_nothing_else_happens(capsys: Any, tmp_path: Path,
         assert main(["--completion", shell]) == 0
         assert capsys.readouterr().out == "\n".join(completion.lines(shell)) + "\n"
     assert main(["--completion", "tcsh"]) == 2
-    assert "--completion: 'tcsh' is not accepted; accepted: bash, zsh, fish" in capsys.readouterr().err
+    assert "--completion: 'tcsh' is not accepted; accepted: bash, zsh or fish" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["crawlr.toml"]
 
 

@@ -232,7 +232,17 @@ def test_seed_gets_a_scheme(given: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["ftp://example.com", "file:///etc/passwd", "/index.html", "./x", "", "a@b.example", "mailto:a@b.example", "#x"],
+    [
+        "ftp://example.com",
+        "http//example.com",
+        "file:///etc/passwd",
+        "/index.html",
+        "./x",
+        "",
+        "a@b.example",
+        "mailto:a@b.example",
+        "#x",
+    ],
 )
 def test_seed_that_is_no_page_is_refused(given: str) -> None:
     """What cannot be the address of a page is refused by name, before anything is asked for."""

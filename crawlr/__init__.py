@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from crawlr.api import Crawl as Crawl
     from crawlr.api import crawl as crawl
     from crawlr.errors import CrawlrError as CrawlrError
     from crawlr.errors import MachineError as MachineError
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from crawlr.records import KnownUrl as KnownUrl
     from crawlr.records import PageRecord as PageRecord
     from crawlr.result import CrawlResult as CrawlResult
+    from crawlr.status import CrawlStatus as CrawlStatus
+    from crawlr.status import HostStatus as HostStatus
     from crawlr.streaming import stream as stream
 
 _HOMES = {
     "crawl": "crawlr.api",
+    "Crawl": "crawlr.api",
     "CrawlResult": "crawlr.result",
     "CrawlrError": "crawlr.errors",
     "MachineError": "crawlr.errors",
@@ -31,6 +35,8 @@ _HOMES = {
     "KnownUrl": "crawlr.records",
     "PageRecord": "crawlr.records",
     "ParsedDocument": "crawlr.parse.parsed_document",
+    "CrawlStatus": "crawlr.status",
+    "HostStatus": "crawlr.status",
     "stream": "crawlr.streaming",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # names are strings

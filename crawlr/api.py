@@ -1,6 +1,7 @@
-"""A whole crawl as one call.
+"""A whole crawl as one call, or as an object that can be held while it runs.
 
-From: cli (run) and users (crawl). To: run.Run, and back its result. The calling thread becomes the crawl's main thread.
+From: cli (run) and users (crawl, Crawl). To: run.Run, and back its result. The thread that runs it becomes the crawl's
+main thread.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from urllib.parse import unquote, urlsplit
 
+from crawlr.control import STATUS_LIMIT, Control
 from crawlr.errors import CallbackError, OptionsError
 from crawlr.fetch.pool import Fetcher
 from crawlr.options import Options
@@ -18,11 +21,70 @@ from crawlr.parse.start_method import Birthplace
 from crawlr.records import PageRecord
 from crawlr.reporting import Reporter, SilentReporter, Summary
 from crawlr.result import CrawlResult
-from crawlr.run import Run
+from crawlr.run import Hooks, Run
 from crawlr.scope import origin_of
 from crawlr.state import open_state
+from crawlr.status import CrawlStatus
+from crawlr.watching import Watch, asked_by_signal
 
-__all__ = ["CrawlResult", "crawl", "run"]
+__all__ = ["Crawl", "CrawlResult", "crawl", "run"]
+
+
+class Crawl:
+    """One crawl that can be looked at and held while it runs.
+
+    `run` is called once, in any thread, which becomes the crawl's main thread; all else may be called from any thread
+    and at any time: before `run`, while it runs, and after it.
+    """
+
+    def __init__(
+        self,
+        seeds: str | Iterable[str] = (),
+        *,
+        on_page: Callable[[PageRecord], object] | None = None,
+        fetcher: Fetcher | str | None = None,
+        canonicalise: Callable[[str], str | None] | None = None,
+        filters: Sequence[Callable[[str], bool]] = (),
+        stop: threading.Event | None = None,
+        **options: object,
+    ) -> None:
+        """As `crawl`. OptionsError for a mistake; nothing is started, opened or asked yet."""
+        engine: dict[str, object] = {"fetcher": fetcher} if isinstance(fetcher, str) else {}
+        self._options = Options.make(seeds, **options, **engine)
+        self._hooks = _hooks(on_page, None if isinstance(fetcher, str) else fetcher, canonicalise, filters)
+        self._control = _control(stop)
+        self._is_used = threading.Lock()
+
+    def run(self) -> CrawlResult:
+        """What was found, when every thread and process has ended. Raises what `crawl` does, OptionsError excepted;
+        RuntimeError when it was called before."""
+        if not self._is_used.acquire(blocking=False):
+            raise RuntimeError("Crawl.run() was called before: a Crawl runs once; go on with resume=True in a new one")
+        return _run(self._options, self._hooks, self._control, reporter=SilentReporter())
+
+    def status(self, timeout: float = STATUS_LIMIT) -> CrawlStatus:
+        """The crawl as it stands. Waits at most `timeout` seconds for its main thread, which may be in `on_page` or
+        another function of yours; when it does not come to it, the crawl as it last stood."""
+        return self._control.status(timeout)
+
+    def pause(self) -> None:
+        """Start no request from now on, retries and robots.txt included; what is in flight ends and is committed.
+
+        Returns at once; a `status()` after it waits until it is so. `max_time` runs on, and a crawl that has nothing
+        left to request ends.
+        """
+        self._control.pause()
+
+    def resume(self) -> None:
+        """Start requests again. Nothing happens when the crawl is not paused."""
+        self._control.resume()
+
+    def stop(self) -> None:
+        """End the crawl as Ctrl-C does, paused or not: what is in flight is cut, outputs are written, `run` returns.
+
+        Returns at once. Before `run` it makes that one end before its first request.
+        """
+        self._control.stop()
 
 
 def crawl(
@@ -44,29 +106,21 @@ def crawl(
     to drop a link; it runs in this thread. `filters` are functions url -> bool; a False puts a URL out of scope.
     `order` (an option) may be a function too: it gets a crawlr.KnownUrl when a URL begins to wait, and again when its
     depth falls, and gives a number; of one host the URL with the lowest is requested first. It runs in this thread.
-    `stop` ends the crawl as Ctrl-C does.
+    `stop` ends the crawl as Ctrl-C does, within a quarter of a second.
 
     OptionsError and StateError for a mistake, MachineError for a fault of this machine. KeyboardInterrupt cleans up and
-    is raised again; no signal handlers are installed.
+    is raised again; no signal handlers are installed. To look at a crawl or hold it while it runs, make a `Crawl`.
     """
-    engine: dict[str, object] = {"fetcher": fetcher} if isinstance(fetcher, str) else {}
-    made = Options.make(seeds, **options, **engine)
-    return _run(
-        made,
-        reporter=SilentReporter(),
-        on_page=on_page,
-        fetcher=None if isinstance(fetcher, str) else fetcher,
-        canonicalise=canonicalise,
-        filters=filters,
-        stop=stop,
-        catch_signals=False,
-    )
+    return Crawl(
+        seeds, on_page=on_page, fetcher=fetcher, canonicalise=canonicalise, filters=filters, stop=stop, **options
+    ).run()
 
 
 def run(
     options: Options,
     *,
     reporter: Reporter,
+    tell: Callable[[str], None] | None = None,
     on_page: Callable[[PageRecord], object] | None = None,
     fetcher: Fetcher | None = None,
     canonicalise: Callable[[str], str | None] | None = None,
@@ -76,16 +130,15 @@ def run(
     place: Birthplace | None = None,
 ) -> Summary:
     """Crawl for a person: as `crawl`, and the reporter is told; with `catch_signals` SIGINT and SIGTERM end it in
-    order. `place`: where parse processes are started, prepared by the caller; the crawl ends it.
+    order, and SIGUSR1 has its status printed by `tell`, which any thread may call. `place`: where parse processes are
+    started, prepared by the caller; the crawl ends it.
     """
     result = _run(
         options,
+        _hooks(on_page, fetcher, canonicalise, filters),
+        _control(stop),
         reporter=reporter,
-        on_page=on_page,
-        fetcher=fetcher,
-        canonicalise=canonicalise,
-        filters=filters,
-        stop=stop,
+        tell=tell,
         catch_signals=catch_signals,
         place=place,
     )
@@ -93,33 +146,47 @@ def run(
     return result.summary
 
 
-def _run(
-    options: Options,
-    *,
-    reporter: Reporter,
+def _hooks(
     on_page: Callable[[PageRecord], object] | None,
     fetcher: Fetcher | None,
     canonicalise: Callable[[str], str | None] | None,
     filters: Sequence[Callable[[str], bool]],
-    stop: threading.Event | None,
-    catch_signals: bool,
+) -> Hooks:
+    named = None if canonicalise is None else _named(canonicalise)
+    return Hooks(on_page=on_page, fetcher=fetcher, canonicalise=named, filters=filters)
+
+
+def _control(stop: threading.Event | None) -> Control:
+    return Control(is_stopped=None if stop is None else stop.is_set)
+
+
+def _run(
+    options: Options,
+    hooks: Hooks,
+    control: Control,
+    *,
+    reporter: Reporter,
+    tell: Callable[[str], None] | None = None,
+    catch_signals: bool = False,
     place: Birthplace | None = None,
 ) -> CrawlResult:
-    seeds, auth = _seeds(options)
-    state = open_state(options, seeds)
-    try:
-        return Run(options, state, auth=auth, reporter=reporter).run(
-            on_page=on_page,
-            fetcher=fetcher,
-            canonicalise=None if canonicalise is None else _named(canonicalise),
-            filters=filters,
-            stop=stop,
-            catch_signals=catch_signals,
-            place=place,
-        )
-    except BaseException:
-        state.journal.close()
-        raise
+    with ExitStack() as stack:
+        watch = Watch(control.status, tell=tell)
+        if options.status or catch_signals:
+            stack.enter_context(watch)
+        if catch_signals:
+            stack.enter_context(asked_by_signal(watch.ask))
+        stack.enter_context(control.running())
+        seeds, auth = _seeds(options)
+        state = open_state(options, seeds)
+        try:
+            if options.status:
+                watch.write_to(options.status_file)  # not before: it may be that of another crawl, which has the state
+            run = Run(options, state, auth=auth, reporter=reporter, control=control, hooks=hooks)
+            return run.run(catch_signals=catch_signals, place=place)
+        except BaseException:
+            state.journal.close()
+            raise
 
 
 def _seeds(options: Options) -> tuple[tuple[str, ...], str | None]:

@@ -7,6 +7,7 @@ Loads nothing heavy before a crawl is certain: `crawlr --help` has to be quick.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -32,6 +33,7 @@ _FAILED = 10
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command with these words (None: those of the process) and returns its exit status. Raises nothing."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _ignore_questions()
     _prepare_streams()
     try:
         return _run(words)
@@ -293,7 +295,7 @@ def _crawl_at(place: Birthplace, options: Options, look: _Look, *, told: Iterabl
         if logger.isEnabledFor(logging.INFO):
             for line in told:
                 logger.info("%s", line)
-        summary = api.run(options, reporter=screen, catch_signals=True, place=place)
+        summary = api.run(options, reporter=screen, tell=screen.note, catch_signals=True, place=place)
     failed = _tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
     return _status_of(summary) or failed
 
@@ -340,6 +342,13 @@ def _say(text: str, stream: TextIO) -> None:
     """Prints, as long as somebody reads: the status of a crawl does not depend on that."""
     with suppress(OSError):
         print(text, file=stream, flush=True)
+
+
+def _ignore_questions() -> None:
+    """SIGUSR1, which asks a crawl how it stands, ends no command of crawlr before or after it listens to it."""
+    number = getattr(signal, "SIGUSR1", None)  # Windows has none
+    if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _prepare_streams() -> None:

@@ -1,11 +1,12 @@
 """The crawl's loop: takes what may be requested, hands it to the fetchers, and commits what comes back.
 
-From: one mailbox (answers, parse results, deaths of processes, the wish to stop). To: fetch pool, parse pool,
+From: one mailbox (answers, parse results, deaths of processes, what control is asked). To: fetch pool, parse pool,
 ledger, reporter. Main thread: the only one that changes the state of the crawl.
 
 The way of a page: frontier.take → _request → fetch pool → answers (another try, a redirect, a record) → parse pool →
 parsed → ledger → group commit → reporter and on_page. It is finished when nothing waits, nothing is in flight, no
-errand is out and all is committed.
+errand is out and all is committed. While it is paused no request is started, of any kind; what is in flight takes the
+rest of its way.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import logging
 import queue
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from crawlr import failpoints
 from crawlr.answers import Answers
+from crawlr.control import Control
 from crawlr.errands import Errands
 from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.frontier import Frontier, Take
@@ -60,13 +63,12 @@ class Coordinator:
         ledger: Ledger,
         fetch_pool: FetchPool,
         parse_pool: ParsePool,
-        mailbox: queue.SimpleQueue[object],
+        control: Control,
         reporter: Reporter,
         counts: Counts,
         tuner: Tuner | None = None,
         on_page: Callable[[PageRecord], object] | None = None,
         canonicalise: Callable[[str], str | None] | None = None,
-        is_stopped: Callable[[], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
@@ -74,10 +76,10 @@ class Coordinator:
         self._ledger = ledger
         self._fetch = fetch_pool
         self._parse = parse_pool
-        self._mailbox = mailbox
+        self._control = control
+        self._mailbox = control.mailbox
         self._reporter = reporter
         self._on_page = on_page
-        self._is_stopped = is_stopped
         self._clock = clock
         self.counts = counts
         self.stages = Stages()
@@ -116,7 +118,6 @@ class Coordinator:
             canonicalise=canonicalise,
         )
         self._said: set[str] = set()
-        self._stop: StopRequested | None = None
         self._last_commit = self._last_status = clock()
         self._deadline = None if options.max_time is None else self._last_commit + options.max_time
 
@@ -126,15 +127,14 @@ class Coordinator:
         """Crawl until it is finished, a bound is reached or a stop is asked for; all that was parsed is committed."""
         if self._options.sitemaps:
             self._errands.begin_sitemaps()
+        self._receive_all()  # a pause that was asked for before it began comes before its first request
         while True:
             now = self._clock()
-            if self._deadline is not None and now >= self._deadline and self._stop is None:
-                self._stop = StopRequested(reason=StopReason.TIME_BUDGET)
-            if self._stop is None and self._is_stopped is not None and self._is_stopped():
-                self._stop = StopRequested(reason=StopReason.INTERRUPTED)
-            if self._stop is not None:
-                return self._interrupt(self._stop)
-            self._dispatch(now)
+            stop = self._control.look_for_stop(now, self._deadline)
+            if stop is not None:
+                return self._interrupt(stop)
+            if not self._control.is_paused:
+                self._dispatch(now)
             self._parse.flush()
             self.stages.dispatch += self._clock() - now
             if self._is_finished():
@@ -158,14 +158,13 @@ class Coordinator:
 
     def _wait(self, now: float) -> None:
         """Sleep until a message or the next due time; then take every message that is there."""
-        mailbox = self._mailbox
         try:
-            message = mailbox.get_nowait()
+            message = self._mailbox.get_nowait()
         except queue.Empty:
             why = self._why_wait()
             before = self._clock()
             try:
-                message = mailbox.get(timeout=self._timeout(now))
+                message = self._mailbox.get(timeout=self._timeout(now))
             except queue.Empty:
                 return
             finally:
@@ -175,16 +174,20 @@ class Coordinator:
                     self._blame_host(slept)
         began = self._clock()
         try:
-            for _ in range(256):
-                self._receive(message)
-                message = mailbox.get_nowait()
             self._receive(message)
-        except queue.Empty:
-            pass
+            self._receive_all()
         finally:
             self.stages.merge += self._clock() - began
 
+    def _receive_all(self) -> None:
+        """Take the messages that are there, at most so many that the rest of the loop has its turn."""
+        with suppress(queue.Empty):
+            for _ in range(256):
+                self._receive(self._mailbox.get_nowait())
+
     def _why_wait(self) -> Wait:
+        if self._control.is_paused:
+            return Wait.PAUSED
         if not self._can_take():
             return Wait.PARSE
         if not self._frontier.waiting:
@@ -197,8 +200,12 @@ class Coordinator:
             hosts = self.stages.rate_hosts
             hosts[host.name] = hosts.get(host.name, 0.0) + slept
 
-    def _timeout(self, now: float) -> float:
-        due = [now + 0.25]  # the screen's clock moves on, and `stop=` is looked at
+    def _timeout(self, now: float) -> float | None:
+        """How long to sleep at most; None: until a message comes."""
+        is_paused = self._control.is_paused
+        due = [] if is_paused else [now + 0.25]  # the screen's clock moves on
+        if (poll := self._control.poll_at) is not None:
+            due.append(poll)
         if self._ledger.uncommitted or not self._ledger.is_settled:
             due.append(self._last_commit + COMMIT_SECONDS)
         if self._deadline is not None:
@@ -206,22 +213,20 @@ class Coordinator:
         parse = self._parse.due()
         if parse is not None:
             due.append(parse)
-        if self._can_take():
+        if not is_paused and self._can_take():
             ready = self._frontier.ready_at()
             if ready is not None:
                 due.append(ready)
-        return max(0.0, min(due) - now)
+        return max(0.0, min(due) - now) if due else None
 
     def _receive(self, message: object) -> None:
         match message:
             case FetchDone():
                 self._account(message)
                 self._answers.fetched(message)
-            case StopRequested():
-                self._stop = self._stop or message
             case _ if isinstance(message, PARSE_MESSAGES):
                 self._parsed.take_in(self._parse.receive(message))
-            case _:
+            case _ if not self._control.receive(message):
                 raise AssertionError(f"unknown message {message!r}")
 
     def _is_finished(self) -> bool:

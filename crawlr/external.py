@@ -9,6 +9,7 @@ A target is not asked when its host is in scope (a filter of the user's refused 
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import queue
 import random
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crawlr import scope as scope_rules
+from crawlr.control import Control
 from crawlr.errors import MachineError
 from crawlr.fetch import redirects, retry
 from crawlr.fetch.pool import FetchDone, FetchPool
@@ -35,11 +37,11 @@ from crawlr.records import (
     FetchTask,
     Outcome,
     SkipReason,
-    StopReason,
     StopRequested,
     TaskKind,
 )
 from crawlr.scope import Scope
+from crawlr.status import MOST_HOSTS, CrawlStatus, hosts_of
 
 __all__ = ["ExternalCheck", "classify"]
 
@@ -88,8 +90,7 @@ class ExternalCheck:
         journal: Journal,
         scope: Scope,
         fetch_pool: FetchPool,
-        mailbox: queue.SimpleQueue[object],
-        is_stopped: Callable[[], bool],
+        control: Control,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -98,8 +99,8 @@ class ExternalCheck:
         self._scope = scope
         self._exclude = [re.compile(pattern) for pattern in options.exclude]
         self._fetch = fetch_pool
-        self._mailbox = mailbox
-        self._is_stopped = is_stopped
+        self._control = control
+        self._mailbox = control.mailbox
         self._say = say
         self._clock = clock
         self._frontier = Frontier(
@@ -110,7 +111,6 @@ class ExternalCheck:
         self._rules: dict[int, RobotsRules] = {}
         self._rows: list[ExternalRow] = []
         self._last_commit = clock()
-        self._stop: StopRequested | None = None
         self._local_faults = 0
         self.classes: Counter[ExternalClass] = Counter()
 
@@ -121,16 +121,14 @@ class ExternalCheck:
         if not count:
             return None
         self._say(f"checking {count:,} link targets out of scope")
+        self._take_messages(0.0)  # a pause that was asked for meanwhile comes before the first request
         while self._frontier.errands_out:
             now = self._clock()
-            if self._stop is None and self._is_stopped():
-                self._stop = StopRequested(reason=StopReason.INTERRUPTED)
-            if self._stop is None and deadline is not None and now >= deadline:
-                self._stop = StopRequested(reason=StopReason.TIME_BUDGET)
-            if self._stop is not None:
+            if self._control.look_for_stop(now, deadline) is not None:
                 self._fetch.interrupt()
                 break
-            self._dispatch(now)
+            if not self._control.is_paused:
+                self._dispatch(now)
             self._wait(now, deadline)
             if len(self._rows) >= _COMMIT_ROWS or self._clock() - self._last_commit >= _COMMIT_SECONDS:
                 self._commit()
@@ -138,7 +136,20 @@ class ExternalCheck:
         classes = ", ".join(f"{self.classes[name]:,} {name}" for name in ExternalClass if self.classes[name])
         if classes:
             self._say(f"link targets out of scope: {classes}")
-        return self._stop
+        return self._control.stop_request
+
+    def fill(self, bare: CrawlStatus) -> CrawlStatus:
+        """The check at this moment: a status with its own hosts put into that of the crawl that ended."""
+        hosts = hosts_of(self._frontier, self._clock())
+        return dataclasses.replace(
+            bare,
+            waiting=sum(host.waiting for host in hosts),
+            in_flight=sum(host.in_flight for host in hosts),
+            parsing=0,
+            limiter=None,
+            hosts=hosts[:MOST_HOSTS],
+            hosts_active=len(hosts),
+        )
 
     def _queue_all(self) -> int:
         """Let every target wait that is to be asked; how many these are."""
@@ -203,17 +214,23 @@ class ExternalCheck:
 
     def _wait(self, now: float, deadline: float | None) -> None:
         """Sleep until an answer or the next due time; then take every message that is there."""
-        due = [now + _COMMIT_SECONDS, *([] if deadline is None else [deadline])]
+        due = [time for time in (deadline, self._control.poll_at) if time is not None]
+        if self._rows:
+            due.append(self._last_commit + _COMMIT_SECONDS)
         ready = self._frontier.ready_at()
-        if ready is not None and self._fetch.busy < self._options.concurrency:
+        if ready is not None and not self._control.is_paused and self._fetch.busy < self._options.concurrency:
             due.append(ready)
+        self._take_messages(max(0.0, min(due) - now) if due else None)
+
+    def _take_messages(self, timeout: float | None) -> None:
+        """Every message that is there; so many seconds for the first, None: as long as it takes."""
         try:
-            message = self._mailbox.get(timeout=max(0.0, min(due) - now))
+            message = self._mailbox.get(timeout=timeout)
             while True:
                 if isinstance(message, FetchDone):
                     self._fetched(message)
-                elif isinstance(message, StopRequested):
-                    self._stop = self._stop or message
+                else:
+                    self._control.receive(message)
                 message = self._mailbox.get_nowait()  # what a parse process still had to say is of no use any more
         except queue.Empty:
             pass

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from crawlr.known import KnownUrls, State
 from crawlr.order import Levels, Queue
 
-__all__ = ["Frontier", "Gate", "Host", "Origin", "Take"]
+__all__ = ["Frontier", "Gate", "Host", "HostLoad", "Origin", "Take"]
 
 
 @dataclass(slots=True)
@@ -96,6 +96,17 @@ class Take:
     """When the host's slot had been, for `give_back`."""
     is_first: bool = False
     """It is a URL that was not taken before in this run: it counted against the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """What waits for one host at this moment."""
+
+    host: Host
+    waiting: int
+    """URLs, retries and errands. A robots.txt is none of them until it is sent on or tried again."""
+    ready_at: float | None
+    """When the next of them may start; None when none waits, or when an answer has to come first."""
 
 
 class Frontier:
@@ -267,6 +278,11 @@ class Frontier:
         return self.origins[self._known.origin[number]].queue.upcoming(most)
 
     @property
+    def known(self) -> int:
+        """URLs known so far, in scope or not."""
+        return len(self._known)
+
+    @property
     def retrying(self) -> int:
         """Those of the WAITING that were taken before."""
         return len(self._again)
@@ -368,6 +384,26 @@ class Frontier:
     def next_host(self) -> Host | None:
         """The host whose turn comes next, None when none has anything to be requested."""
         return self._ready[0][2] if self._ready else None
+
+    def loads(self) -> list[HostLoad]:
+        """Every host with what waits for it. It costs a look at each origin, so it is for people who ask."""
+        later: dict[str, tuple[int, float]] = {}
+        for at, _, _, origin_number in self._later:
+            name = self.origins[origin_number].host.name
+            count, first = later.get(name, (0, at))
+            later[name] = (count + 1, min(first, at))
+        found = []
+        for host in self.hosts.values():
+            count, first = later.get(host.name, (0, 0.0))
+            waiting = count + sum(len(o.queue) + len(o.again) + len(o.errands) + len(o.free) for o in host.origins)
+            times = []
+            if host.in_flight < host.limit:
+                if any(origin.has_work(new_pages=self.has_budget) for origin in host.origins):
+                    times.append(host.next_at)
+                if count:
+                    times.append(max(first, host.next_at))
+            found.append(HostLoad(host, waiting, min(times, default=None)))
+        return found
 
     def ready_at(self) -> float | None:
         """When `take` may return something (it need not), None when only an answer can change that."""

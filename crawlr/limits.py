@@ -3,7 +3,8 @@
 From: stats.Stages and the sizes of the pools. To: the `limit` line and the live bar. Pure.
 
 The theory: a stage that is busy nearly all the time is the limit; when none is, what the coordinator slept for is.
-Its sleep has exactly one reason at a time (stats.Wait).
+Its sleep has exactly one reason at a time (stats.Wait). Sleep in a pause says nothing of the crawl: shares are those of
+the rest of the time.
 """
 
 from __future__ import annotations
@@ -38,16 +39,32 @@ class Load:
     """How the host's rate came to be, for a person: "--rps 5" or "Crawl-delay 2s"."""
 
     @property
+    def paused(self) -> float:
+        """Seconds that the coordinator slept because the crawl was paused."""
+        return self.stages.waits[Wait.PAUSED]
+
+    @property
+    def active(self) -> float:
+        """Seconds without those."""
+        return max(0.0, self.elapsed - self.paused)
+
+    @property
     def parse_share(self) -> float:
-        return max(0.0, self.parse_busy / self.parse_slots) if self.parse_slots > 0 else 0.0
+        slots = self.parse_slots - self.procs * self.paused
+        return max(0.0, self.parse_busy / slots) if slots > 0 else 0.0
 
     @property
     def fetch_share(self) -> float:
-        return self.stages.fetch_busy / (self.concurrency * self.elapsed) if self.elapsed > 0 else 0.0
+        return self.stages.fetch_busy / (self.concurrency * self.active) if self.active > 0 else 0.0
 
     @property
     def coordinator_share(self) -> float:
-        return max(0.0, 1 - self.stages.idle / self.elapsed) if self.elapsed > 0 else 0.0
+        return max(0.0, self.awake / self.active) if self.active > 0 else 0.0
+
+    @property
+    def awake(self) -> float:
+        """Seconds that the coordinator did not sleep."""
+        return self.elapsed - self.stages.idle
 
 
 def since(now: Load, before: Load) -> Load:
@@ -83,22 +100,25 @@ def predict(load: Load, procs: int) -> float:
     gets a core of its own is taken for granted; `bench.stages` shows how far such predictions were off.
     """
     pages = load.stages.parsed
-    if not pages or load.elapsed <= 0 or load.parse_busy <= 0 or load.parse_slots <= 0:
+    if not pages or load.active <= 0 or load.parse_busy <= 0 or load.parse_slots <= 0:
         return 1.0
     others = without_parsing(load)
-    return max(load.parse_share * load.elapsed, others) / max(load.parse_busy / procs, others)
+    return max(load.parse_share * load.active, others) / max(load.parse_busy / procs, others)
 
 
 def without_parsing(load: Load) -> float:
     """The seconds that this period would have taken if parsing took no time: those of the slowest other stage."""
-    awake = max(1e-9, load.elapsed - load.stages.idle)
-    return max(load.stages.fetch_busy / load.concurrency, awake, load.stages.waits[Wait.HOST])
+    return max(1e-9, load.stages.fetch_busy / load.concurrency, load.awake, load.stages.waits[Wait.HOST])
 
 
 def limiter_word(load: Load) -> str:
-    """The limit in a word: parse, coordinator, host, server, fetch or empty."""
+    """The limit in a word: parse, coordinator, host, server, fetch or empty; paused when that is most of the time."""
+    return "paused" if load.paused > load.elapsed / 2 else _word(load)
+
+
+def _word(load: Load) -> str:
     waits = load.stages.waits
-    longest = max(waits, key=lambda wait: waits[wait])
+    longest = max((wait for wait in Wait if wait is not Wait.PAUSED), key=lambda wait: waits[wait])
     if load.coordinator_share >= _FULL and load.coordinator_share > load.parse_share:
         return "coordinator"
     if load.parse_share >= _FULL or (longest is Wait.PARSE and load.parse_share > load.fetch_share):
@@ -115,11 +135,11 @@ def limiter_word(load: Load) -> str:
 
 
 def limiter(load: Load) -> str:
-    """The text of the `limit` line, without that word."""
+    """The text of the `limit` line, without that word: of the time that the crawl was not paused."""
     stages = load.stages
     parse = f"{load.procs} procs {_percent(load.parse_share)} busy"
     fetch = f"fetchers {_percent(load.fetch_share)} busy"
-    match limiter_word(load):
+    match _word(load):
         case "parse":
             return f"parse: {parse}, {fetch}"
         case "coordinator":

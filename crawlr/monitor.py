@@ -18,6 +18,7 @@ from crawlr.options import Options
 from crawlr.parse.pool import ParsePool
 from crawlr.reporting import Status
 from crawlr.stats import Counts, Period, Stages, Timeline
+from crawlr.status import MOST_HOSTS, CrawlStatus, hosts_of
 from crawlr.tuning import Tuner
 
 __all__ = ["Monitor"]
@@ -54,6 +55,24 @@ class Monitor:
         self.timeline = Timeline()
         self._last_counts = (counts.pages, counts.bytes, counts.errors)
         self._last_row = self._last_look = self.load()
+
+    def fill(self, bare: CrawlStatus) -> CrawlStatus:
+        """The crawl at this moment, for whoever asks: a status with the figures of a crawl put in."""
+        counts, hosts = self._counts, hosts_of(self._frontier, self._clock())
+        return dataclasses.replace(
+            bare,
+            pages=counts.pages,
+            ok=counts.ok,
+            errors=counts.errors,
+            bytes=counts.bytes,
+            known=self._frontier.known,
+            waiting=sum(host.waiting for host in hosts),
+            in_flight=sum(host.in_flight for host in hosts),
+            parsing=self._parse.waiting + self._parse.in_flight,
+            limiter=limits.limiter_word(self.load()),
+            hosts=hosts[:MOST_HOSTS],
+            hosts_active=len(hosts),
+        )
 
     def status(self) -> Status:
         """The crawl at this moment, for the screen."""
@@ -122,6 +141,8 @@ class Monitor:
         """Change the number of parser processes when the time since the last look shows that another is better."""
         load = self.load()
         period, self._last_look = limits.since(load, self._last_look), load
+        if period.paused:
+            return  # it says nothing of what parsing needs
         change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
         if change is not None:
             logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)

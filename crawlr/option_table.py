@@ -308,6 +308,7 @@ _OUTPUTS = Group(
         _row("--columns", "NAMES", _one_of(*Columns), "of tables: native (default), sf, advertools"),
         _row("--edges", "WHICH", _one_of("in-scope", "all"), "in-scope (default), or all: links to outside too"),
         _row("--stats", "FILE", _FILE, "what the time went on, as JSON"),
+        _row("--status", None, _SWITCH, "how it stands, each second: FILE.status.json"),
     ),
 )
 _QUESTIONS = Group(

@@ -99,6 +99,7 @@ class Options:
     fresh: bool = False
     durable: bool = False
     stats: str | None = None
+    status: bool = False
     fail_on: tuple[str, ...] = ()
     """Gates as `gates` reads them."""
     junit: str | None = None
@@ -129,6 +130,11 @@ class Options:
     def state(self) -> str:
         """The path of the state: beside the first output that is a file; "" when it is to be a temporary file."""
         return next((f"{path}.crawl" for path in self.out if _is_file(path)), "")
+
+    @property
+    def status_file(self) -> str:
+        """Where --status goes: beside the first output that is a file; "" when there is none."""
+        return next((f"{path}.status.json" for path in self.out if _is_file(path)), "")
 
     @classmethod
     def make(cls, seeds: str | Iterable[str] = (), **values: object) -> Options:
@@ -192,6 +198,8 @@ def _check_together(options: Options) -> None:
     check_outputs(options.outputs, Columns(options.columns))
     if options.resume and not options.state:
         raise OptionsError("--resume: a state is kept only beside a file; accepted with --out FILE")
+    if options.status and not options.status_file:
+        raise OptionsError("--status: it is written beside an output that is a file; accepted with --out FILE")
     if not options.seeds and not options.resume:
         raise OptionsError(f"URL: none is given; accepted: {SEED.accepted}, or --input-file FILE")
     if options.insecure and options.ca_bundle is not None:
@@ -212,6 +220,8 @@ def _check_together(options: Options) -> None:
     for name, path in (*(("out", path) for path in options.out), ("stats", options.stats), ("junit", options.junit)):
         if path is not None and options.state and _is_same(path, options.state):
             raise OptionsError(f"--{name}: {path!r} is where the state of the crawl is kept; accepted: another file")
+        if path is not None and options.status and _is_same(path, options.status_file):
+            raise OptionsError(f"--{name}: {path!r} is where --status goes; accepted: another file")
     both = {name for name, _ in options.extract_css} & {name for name, _ in options.extract_xpath}
     if both:
         raise OptionsError(

@@ -180,10 +180,11 @@ class Screen:
 
     def _gather(self, status: str, url: str, said: str, colour: str) -> None:
         painted = f"\x1b[{colour}m{status}\x1b[0m" if self._has_colour else status
-        self._gathered.append(f"  {painted}{' ' * (4 - len(status))} {self._shown(url):<{self._url_width}} {said}")
-        is_time = self._clock() - self._written_at >= _INTERVAL and not self._is_mid_line
-        if is_time or len(self._gathered) >= _MOST_GATHERED:
-            with self._lock:
+        line = f"  {painted}{' ' * (4 - len(status))} {self._shown(url):<{self._url_width}} {said}"
+        with self._lock:  # `note` empties it in other threads
+            self._gathered.append(line)
+            is_time = self._clock() - self._written_at >= _INTERVAL and not self._is_mid_line
+            if is_time or len(self._gathered) >= _MOST_GATHERED:
                 self._write_gathered()
 
     def _write_gathered(self) -> None:

@@ -21,7 +21,9 @@ __all__ = [
     "PageRecord",
     "ParseTiming",
     "ParsedPage",
+    "PauseRequested",
     "RawBody",
+    "ResumeRequested",
     "SkipReason",
     "SkippedRecord",
     "StopReason",
@@ -305,8 +307,18 @@ class UnvisitedRecord:
 class StopRequested:
     """The wish to end the crawl early.
 
-    Made by a signal handler or `stop=`, read by the coordinator from its mailbox.
+    Made by a signal handler or by `Crawl.stop`, read by control from the crawl's mailbox.
     """
 
     reason: StopReason
     signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRequested:
+    """The wish that no request is started any more. Made by `Crawl.pause`, read by control likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRequested:
+    """The wish that requests are started again. Made by `Crawl.resume`, read by control likewise."""

@@ -8,14 +8,14 @@ crawl's main thread.
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from crawlr import __version__, engines, limits, machine, outputs, stopping
+from crawlr.control import Control
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError
 from crawlr.fetch.pool import Fetcher, FetchPool
@@ -36,22 +36,44 @@ from crawlr.scope import Scope
 from crawlr.sinks import files, junit, stats_json
 from crawlr.state import OpenState
 from crawlr.stats import Counts
+from crawlr.status import Phase
 from crawlr.tuning import Tuner
 from crawlr.view import CrawlView, Totals
 
-__all__ = ["Run"]
+__all__ = ["Hooks", "Run"]
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What a caller of the library puts into a crawl. Made by api, read here and by the coordinator."""
+
+    on_page: Callable[[PageRecord], object] | None = None
+    fetcher: Fetcher | None = None
+    canonicalise: Callable[[str], str | None] | None = None
+    filters: Sequence[Callable[[str], bool]] = ()
 
 
 class Run:
     """One run of one crawl, from its state file to its outputs."""
 
-    def __init__(self, options: Options, state: OpenState, *, auth: str | None, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        options: Options,
+        state: OpenState,
+        *,
+        auth: str | None,
+        reporter: Reporter,
+        control: Control,
+        hooks: Hooks,
+    ) -> None:
         self._options = options
         self._state = state
         self._auth = auth
         self._reporter = reporter
+        self._control = control
+        self._hooks = hooks
         self._journal = state.journal
         self._counts = Counts()
         meta = self._journal.meta()
@@ -59,19 +81,10 @@ class Run:
         self._elapsed_before = float(str(meta.get("elapsed_s") or 0.0))
         self._began = time.monotonic()
 
-    def run(
-        self,
-        *,
-        on_page: Callable[[PageRecord], object] | None,
-        fetcher: Fetcher | None,
-        canonicalise: Callable[[str], str | None] | None,
-        filters: Sequence[Callable[[str], bool]],
-        stop: threading.Event | None,
-        catch_signals: bool,
-        place: Birthplace | None,
-    ) -> CrawlResult:
-        options = self._options
-        mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
+    def run(self, *, catch_signals: bool, place: Birthplace | None) -> CrawlResult:
+        """Blocks until every thread and process has ended. With `catch_signals` SIGINT and SIGTERM stop it."""
+        options, control, hooks = self._options, self._control, self._hooks
+        mailbox = control.mailbox
         failure: BaseException | None = None
         with ExitStack() as outer:
             if catch_signals:
@@ -87,51 +100,37 @@ class Run:
                 stack.callback(parse_pool.close, kill=True)
                 parse_pool.start()
                 self._reporter.started(options, parse_procs=parse_pool.procs)
-                used = fetcher
+                used = hooks.fetcher
                 if used is None:
                     used = engines.network(options, self._state.seeds, self._auth)
                     stack.callback(used.close)
                 fetch_pool = FetchPool(fetcher=used, concurrency=options.concurrency, deliver=mailbox.put)
                 stack.callback(fetch_pool.close)
-                ledger, frontier = self._ledger(filters, canonicalise)
+                ledger, frontier = self._ledger()
                 coordinator = Coordinator(
                     options,
                     frontier=frontier,
                     ledger=ledger,
                     fetch_pool=fetch_pool,
                     parse_pool=parse_pool,
-                    mailbox=mailbox,
+                    control=control,
                     reporter=self._reporter,
                     counts=self._counts,
                     tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
-                    on_page=on_page,
-                    canonicalise=canonicalise,
-                    is_stopped=None if stop is None else stop.is_set,
+                    on_page=hooks.on_page,
+                    canonicalise=hooks.canonicalise,
                 )
                 logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
                 try:
-                    ending = coordinator.run()
-                    if options.check_external and ending.reason in (StopReason.FINISHED, StopReason.PAGE_BUDGET):
-                        from crawlr.external import ExternalCheck
-
-                        check = ExternalCheck(
-                            options,
-                            journal=self._journal,
-                            scope=ledger.scope,
-                            fetch_pool=fetch_pool,
-                            mailbox=mailbox,
-                            is_stopped=(lambda: False) if stop is None else stop.is_set,
-                            say=self._reporter.notice,
-                        )
-                        limit = options.max_time
-                        stopped = check.run(deadline=None if limit is None else self._began + limit)
-                        if stopped is not None:
-                            ending = Ending(reason=stopped.reason, signal=stopped.signal)
+                    with control.listening():
+                        ending = self._crawl(coordinator, ledger, fetch_pool)
                 except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
                     failure = error
                     is_interrupt = isinstance(error, KeyboardInterrupt)
                     ending = Ending(reason=StopReason.INTERRUPTED if is_interrupt else StopReason.ERROR)
                     fetch_pool.interrupt()
+            control.finish(ending.reason)
+            control.enter(Phase.WRITING)
             try:
                 # what was committed is written even when something went wrong, unless it is the disk that failed
                 result = self._write(ending, coordinator, frontier)
@@ -143,11 +142,31 @@ class Run:
         self._reporter.finished(result.summary)
         return result
 
-    def _ledger(
-        self, filters: Sequence[Callable[[str], bool]], canonicalise: Callable[[str], str | None] | None
-    ) -> tuple[Ledger, Frontier]:
+    def _crawl(self, coordinator: Coordinator, ledger: Ledger, fetch_pool: FetchPool) -> Ending:
+        """The crawl itself, and after it the check of links to outside, when it is wanted."""
+        options, control = self._options, self._control
+        control.enter(Phase.CRAWLING, coordinator.monitor.fill)
+        ending = coordinator.run()
+        if not options.check_external or ending.reason not in (StopReason.FINISHED, StopReason.PAGE_BUDGET):
+            return ending
+        from crawlr.external import ExternalCheck
+
+        check = ExternalCheck(
+            options,
+            journal=self._journal,
+            scope=ledger.scope,
+            fetch_pool=fetch_pool,
+            control=control,
+            say=self._reporter.notice,
+        )
+        control.enter(Phase.CHECKING, check.fill)
+        stopped = check.run(deadline=None if options.max_time is None else self._began + options.max_time)
+        return ending if stopped is None else Ending(reason=stopped.reason, signal=stopped.signal)
+
+    def _ledger(self) -> tuple[Ledger, Frontier]:
         """The graph as it was left, or with the seeds alone."""
         options, state = self._options, self._state
+        filters, canonicalise = self._hooks.filters, self._hooks.canonicalise
         scope = Scope(options.scope, include=options.include, exclude=options.exclude, filters=filters)
         for seed in state.seeds:
             scope.join(seed)
@@ -201,7 +220,11 @@ class Run:
         totals = view.totals()
         stats = _stats(totals, self._counts, whole_elapsed)
         accounting = stats_json.document(
-            load=load, timeline=coordinator.monitor.timeline, frontier=frontier, pages=stats
+            load=load,
+            timeline=coordinator.monitor.timeline,
+            frontier=frontier,
+            pages=stats,
+            paused=self._control.paused,
         )
         written = outputs.write_all(
             view,

@@ -61,6 +61,8 @@ class Wait(StrEnum):
     """URLs wait, but no host may be asked yet: its rate, Crawl-delay, Retry-After or --per-host."""
     EMPTY = "empty"
     """No URL waits: answers or parse results have to name new ones."""
+    PAUSED = "paused"
+    """Somebody asked that no request be started."""
 
 
 @dataclass(slots=True)

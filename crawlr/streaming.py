@@ -1,6 +1,6 @@
 """A crawl as a loop: records as they come, with back-pressure, and a clean end when the loop is left.
 
-From: users. To: api.crawl, which runs in a thread of its own. The loop's thread only takes records out of a bounded
+From: users. To: api.Crawl, which runs in a thread of its own. The loop's thread only takes records out of a bounded
 queue: when it is slow the crawl waits for it.
 """
 
@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 
-from crawlr.api import crawl
+from crawlr.api import Crawl
 from crawlr.records import PageRecord
 
 __all__ = ["stream"]
@@ -36,12 +36,12 @@ def stream(seeds: str | Iterable[str], **options: object) -> Iterator[PageRecord
         if taken in options:
             raise TypeError(f"stream() has no {taken}=: the loop takes its place")
     records: queue.Queue[PageRecord | _End] = queue.Queue(_BUFFERED)  # filled by the crawl, emptied by the loop
-    stop = threading.Event()
+    crawl = Crawl(seeds, on_page=records.put, **options)  # type: ignore[arg-type]  # Crawl checks
 
     def run() -> None:
         error: BaseException | None = None
         try:
-            crawl(seeds, on_page=records.put, stop=stop, **options).close()  # type: ignore[arg-type]  # crawl checks
+            crawl.run().close()
         except BaseException as raised:  # noqa: BLE001  # raised again in the loop
             error = raised
         records.put(_End(error))
@@ -53,7 +53,7 @@ def stream(seeds: str | Iterable[str], **options: object) -> Iterator[PageRecord
         while not isinstance(item := records.get(), _End):
             yield item
     finally:
-        stop.set()
+        crawl.stop()
         while not isinstance(item, _End):  # makes room, so that a waiting crawl comes to its end
             item = records.get()
         thread.join()

@@ -27,6 +27,7 @@ __all__ = [
     "BETWEEN",
     "LATE",
     "MARK_BYTES",
+    "NOT_FOR_PARSERS",
     "PAGE",
     "Answer",
     "Batch",
@@ -35,6 +36,7 @@ __all__ = [
     "begin_page",
     "enter",
     "greet",
+    "ignore_signals",
     "read_mark",
     "rss",
     "run",
@@ -42,6 +44,8 @@ __all__ = [
 
 MARK_BYTES = mmap.PAGESIZE
 """The mark has the first page of the shared file; what the process says last (its stderr) stands behind it."""
+NOT_FOR_PARSERS = frozenset({signal.SIGINT, signal.SIGUSR1})
+"""What a terminal's Ctrl-C or `kill -USR1 -- -GROUP` sends to every process of a crawl; only the main one is meant."""
 BETWEEN, PAGE = 0, 1
 LATE = 1.1
 """A page is ended between once and LATE times its limit: the clock is wound again only after a tenth of it, because
@@ -174,10 +178,16 @@ def _set_mark(state: int, index: int) -> None:
         _mark[:8] = (_call << 24 | state << 20 | index).to_bytes(8, "little")
 
 
+def ignore_signals() -> None:
+    """What the terminal or a group is sent for the main process passes this one by."""
+    for number in NOT_FOR_PARSERS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, NOT_FOR_PARSERS)
+
+
 def _keep_off_terminal(words: int) -> None:
     """Ctrl-C, core files and the terminal are the main process's; what this one says last goes to the shared file."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    ignore_signals()
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)

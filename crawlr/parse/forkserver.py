@@ -30,7 +30,9 @@ from multiprocessing import connection, context, popen_fork, spawn, util
 from multiprocessing.process import BaseProcess
 from typing import Any, ClassVar, NoReturn
 
-__all__ = ["ForkServer", "ForkServerContext", "serve", "sigint_held_off"]
+from crawlr.parse import child
+
+__all__ = ["ForkServer", "ForkServerContext", "serve", "signals_held_off"]
 
 PRELOAD = ("crawlr.parse.child", "concurrent.futures.process", "multiprocessing.queues", "multiprocessing.synchronize")
 START_LIMIT = 30.0
@@ -64,7 +66,7 @@ class ForkServer:
         flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
         flags = [flag for flag in flags if not flag.startswith("-W")]
         try:
-            with theirs, sigint_held_off():
+            with theirs, signals_held_off():
                 self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
                     # -P: no module is taken from the working folder
                     [os.fsdecode(spawn.get_executable()), *flags, "-P", "-c", code],
@@ -216,10 +218,10 @@ class ForkServerContext(context.ForkServerContext):
 
 
 @contextlib.contextmanager
-def sigint_held_off() -> Iterator[None]:
-    """SIGINT is blocked in this thread, and so it is, for good, in what is started meanwhile: Ctrl-C can't hit it half
-    awake."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def signals_held_off() -> Iterator[None]:
+    """SIGINT and SIGUSR1 are blocked in this thread, and so they are, for good, in what is started meanwhile: neither
+    Ctrl-C nor a question to the whole group can hit it half awake."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, child.NOT_FOR_PARSERS)
     try:
         yield
     finally:
@@ -228,8 +230,7 @@ def sigint_held_off() -> Iterator[None]:
 
 def serve(channel_descriptor: int, modules: tuple[str, ...]) -> NoReturn:
     """The server's whole life: fork on request, report ends, until the other side of the channel is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    child.ignore_signals()
     for name in (*PRELOAD, *modules):
         # What cannot be imported here cannot be imported in the child either, which says so where it is heard.
         with contextlib.suppress(Exception):

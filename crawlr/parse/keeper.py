@@ -10,12 +10,14 @@ import collections
 import contextlib
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import connection
 
+from crawlr.parse import child
 from crawlr.parse.parse_process import END_LIMIT, ParseProcess
 from crawlr.parse.start_method import Birthplace
 
@@ -90,6 +92,9 @@ class Keeper:
             os.write(self._wake, b"o")
 
     def _run(self) -> None:
+        # for what is started in this thread, multiprocessing's resource tracker too: a process that is still coming up
+        # would end by them
+        signal.pthread_sigmask(signal.SIG_BLOCK, child.NOT_FOR_PARSERS)
         try:
             self._keep()
         except BaseException as error:  # noqa: BLE001  # raised again in the main thread

@@ -15,7 +15,7 @@ import types
 from multiprocessing import context
 from typing import Any, ClassVar, Protocol
 
-from crawlr.parse.forkserver import ForkServer, ForkServerContext, sigint_held_off
+from crawlr.parse.forkserver import ForkServer, ForkServerContext, signals_held_off
 
 __all__ = ["Birthplace", "birthplace", "modules_of"]
 
@@ -76,7 +76,7 @@ class _SpawnProcess(context.SpawnProcess):
         multiprocessing looks for it in sys.modules and nowhere else. For these milliseconds another thread that looks
         there too (to pickle an object of `__main__`) misses it: the lesser evil, and on Linux not needed.
         """
-        with _main_is_hidden, sigint_held_off():
+        with _main_is_hidden, signals_held_off():
             main, method = sys.modules["__main__"], multiprocessing.get_start_method(allow_none=True)
             sys.modules["__main__"] = types.ModuleType("__main__")
             try:

@@ -23,6 +23,7 @@ LIMITERS: dict[str, str] = {
     "fetch": "the fetchers: all requests that may be out at once were out",
     "coordinator": "the coordinator: choosing, merging and storing",
     "empty": "too few known URLs at once",
+    "paused": "nobody but its owner: the crawl was paused",
 }
 """What a limiter means, for a person."""
 

@@ -25,9 +25,9 @@ def write(out: TextIO, found: dict[str, object]) -> None:
 
 
 def document(
-    *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object]
+    *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object], paused: float = 0.0
 ) -> dict[str, object]:
-    """The accounting as plain values. `pages` are the counts that sitemap.json has, too."""
+    """The accounting as plain values. `pages` are the counts that sitemap.json has, too; `paused` are seconds."""
     stages = load.stages
     fetch_parts = stages.fetch_connect + stages.fetch_first_byte + stages.fetch_body
     parse_parts = stages.parse_busy
@@ -35,6 +35,7 @@ def document(
     return {
         "format": "crawlr-stats/1",
         "elapsed_s": load.elapsed,
+        "paused_s": paused,
         "pages": pages,
         "limit": {
             "word": limits.limiter_word(load),

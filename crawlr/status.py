@@ -1,0 +1,149 @@
+"""How a running crawl stands, as a value: what Crawl.status() gives, SIGUSR1 prints and --status writes.
+
+From: control, which fills one in the crawl's main thread. To: any thread that asks; `lines` for people, `document` for
+programs. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crawlr.frontier import Frontier
+from crawlr.records import StopReason
+from crawlr.scrub import scrub
+
+__all__ = ["MOST_HOSTS", "CrawlState", "CrawlStatus", "HostStatus", "Phase", "document", "hosts_of", "lines"]
+
+MOST_HOSTS = 100
+"""Hosts in one status; a crawl may know very many."""
+_HOSTS_FOR_PEOPLE = 10
+
+
+class CrawlState(StrEnum):
+    """Whether a crawl goes on."""
+
+    READY = "ready"
+    """`run` has not been called."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    """No request is started until it is resumed."""
+    STOPPING = "stopping"
+    """It was asked to end, or interrupted, or --max-time is over; what there is is being written."""
+    FINISHED = "finished"
+    """`run` has returned or raised, and every thread and process has ended."""
+
+
+class Phase(StrEnum):
+    """What a crawl is doing."""
+
+    STARTING = "starting"
+    """The state is opened and what it knows is loaded."""
+    CRAWLING = "crawling"
+    CHECKING = "checking links to outside"
+    """--check-external"""
+    WRITING = "writing"
+    """The outputs are written."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostStatus:
+    """One host (host and port). Times in seconds."""
+
+    host: str
+    waiting: int
+    """Requests that wait: URLs, retries, and what is asked besides (sitemaps, link targets of --check-external)."""
+    in_flight: int
+    """Requests under way."""
+    next_in: float | None
+    """Until the next request may start: 0 when it may now, None when nothing waits or an answer must come first."""
+    requests: int
+    """Started in this run."""
+    interval: float
+    """Between the starts of two of its requests: --rps or Crawl-delay; 0: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlStatus:
+    """A crawl at one moment. Pages, errors and bytes are counted over all of its runs, when they are committed."""
+
+    state: CrawlState = CrawlState.READY
+    phase: Phase = Phase.STARTING
+    pages: int = 0
+    ok: int = 0
+    """Pages with status 200-399."""
+    errors: int = 0
+    bytes: int = 0
+    """Bytes of bodies, decoded."""
+    known: int = 0
+    """URLs known so far, in scope or not."""
+    waiting: int = 0
+    """Requests that wait, of all hosts."""
+    in_flight: int = 0
+    """Requests under way."""
+    parsing: int = 0
+    """Bodies that have been fetched and are not parsed yet."""
+    elapsed: float = 0.0
+    """Seconds of this run, pauses included."""
+    paused: float = 0.0
+    """Seconds of it that the crawl was paused."""
+    limiter: str | None = None
+    """What holds the crawl back, in a word, as the bar shows it; None when that is not known yet."""
+    stop_reason: StopReason | None = None
+    """Why it ended; None until it has finished."""
+    hosts: tuple[HostStatus, ...] = ()
+    """The hosts with something waiting or in flight, most of it first; at most 100."""
+    hosts_active: int = 0
+    """How many such hosts there are."""
+
+
+def hosts_of(frontier: Frontier, now: float) -> tuple[HostStatus, ...]:
+    """Every host that has something waiting or in flight, most of it first."""
+    found = [
+        HostStatus(
+            host=load.host.name,
+            waiting=load.waiting,
+            in_flight=load.host.in_flight,
+            next_in=None if load.ready_at is None else round(max(0.0, load.ready_at - now), 3),
+            requests=load.host.requests,
+            interval=round(load.host.interval, 6),
+        )
+        for load in frontier.loads()
+        if load.waiting or load.host.in_flight
+    ]
+    found.sort(key=lambda host: (-host.waiting - host.in_flight, host.host))
+    return tuple(found)
+
+
+def lines(status: CrawlStatus) -> Iterator[str]:
+    """The status for a person."""
+    limit = f", limit {status.limiter}" if status.limiter else ""
+    paused = f", paused for {_seconds(status.paused)}" if status.paused else ""
+    yield f"status {status.state}: {status.phase}, elapsed {_seconds(status.elapsed)}{paused}{limit}"
+    yield (
+        f"  pages={status.pages:,} ok={status.ok:,} errors={status.errors:,} known={status.known:,} "
+        f"waiting={status.waiting:,} in_flight={status.in_flight:,} parsing={status.parsing:,}"
+    )
+    for host in status.hosts[:_HOSTS_FOR_PEOPLE]:
+        following = f", next in {_seconds(host.next_in)}" if host.next_in else ""
+        yield f"  {scrub(host.host)}: {host.waiting:,} waiting, {host.in_flight:,} in flight{following}"
+    if status.hosts_active > _HOSTS_FOR_PEOPLE:
+        yield f"  and {status.hosts_active - _HOSTS_FOR_PEOPLE:,} more hosts"
+
+
+def document(status: CrawlStatus) -> dict[str, object]:
+    """The status for programs, ready for JSON; its seconds end in `_s`."""
+    found = dataclasses.asdict(status)
+    for name in ("elapsed", "paused"):
+        found[f"{name}_s"] = round(found.pop(name), 3)
+    for host in (hosts := found.pop("hosts")):
+        host["next_in_s"] = host.pop("next_in")
+        host["interval_s"] = host.pop("interval")
+    return {"format": "crawlr-status/1", **found, "hosts": hosts}
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.0f}s" if seconds >= 10 else f"{seconds:.1f}s"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from crawlr.parse import anchors, facts, media_types, xhtml
+from crawlr.parse import anchors, facts, media_types, plain, xhtml
 from crawlr.parse.elements import Element, Elements
 from crawlr.parse.encoding import decode, sniff
 from crawlr.parse.links import FACTS, Address, FoundLink, collect, wanted_names
@@ -115,7 +115,10 @@ def _read(
     text = decode(body, encoding)
     decoded = clock()
     wanted = wanted_names(follow)
-    found, title, is_truncated = engine(text, wanted) if markup == "html" else xhtml.scan(text, wanted)
+    if markup == "html":
+        found, title, is_truncated = plain.scan(text, wanted) or engine(text, wanted)
+    else:
+        found, title, is_truncated = xhtml.scan(text, wanted)
     parsed = clock()
     address = Address(url, encoding)
     about = [each for each in found if each[0] in FACTS]

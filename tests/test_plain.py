@@ -1,0 +1,151 @@
+"""Pages whose tags can be told without a tokenizer: what is taken for plain reads as the tokenizer reads it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crawlr.parse import plain, scanner
+from crawlr.parse.elements import Elements
+from crawlr.parse.links import wanted_names
+
+FOLLOWED = wanted_names(frozenset({"a", "area", "iframe", "frame", "refresh"}))
+EVERYTHING = wanted_names(None)
+_OF_LINKS = ("href", "rel", "xlink:href")
+
+
+def told(elements: Elements) -> tuple[list[tuple[str, dict[str, str | None]]], str | None]:
+    """What anybody may ask of them: links keep three attributes, other elements all."""
+    return [
+        (name, {key: value for key, value in attributes.items() if name != "a" or key in _OF_LINKS})
+        for name, attributes in elements.found
+    ], elements.title
+
+
+PLAIN = {
+    "usual": '<!doctype html><html><head><title>T &amp; t</title><base href="/b"></head><body><a href="x">y</a>',
+    "attributes": '<a class="a b" href="x" title="it\'s"><a href="x" rel="nofollow">',
+    "ways of quoting": '<A HREF="y"><a href=\'z\'><a href=w><a href><a href="">',
+    "references": '<a href="?a=1&amp;b=2"><a href="?a=1&copy=2"><a title="&quot;" href="&#x78;">',
+    "text with quotes": '<p>"don\'t" = "x" ="y" a > b <a href="x">',
+    "comment": '<!-- <a href="no"> --><a href="x"><!--> <a href="y"> <!-- never closed <a href="no">',
+    "script": '<script>if (a<b) document.write("<a href=\'no\'>")</script><a href="x">',
+    "script in two ways": '<script src="s.js"/><a href="no"></script><a href="x"><style>a > b {}</style>',
+    "raw text": '<textarea><a href="no"></textarea><iframe src="f"><a href="no"></iframe><noscript><a href="x">',
+    "icon": '<svg viewBox="0 0 1 1"><title>t</title><g><path d="M0"/></g></svg><a href="x"><svg/><a href="y">',
+    "value with =": '<meta name="viewport" content="width=device-width, initial-scale=1"><a href="?q=1">',
+    "value in value": '<a onclick=\'go("x=1")\' href="x"><a onclick="go(\'x\')" href="y">',
+    "twice": '<a href="x" href="y"><a rel="nofollow" rel="me" href="z">',
+    "image": '<image src="i"><img src="j" alt="<3">'.replace("<3", "3"),
+    "bogus": '<?php echo ?><a href="x"></ x><![CDATA[<a href="y">]]><a href="z"><3><a href="v">',
+    "not ASCII": '<a href="/ü?é=ñ" title="\u2028">\U0001f600<a href="x">',
+}
+
+
+@pytest.mark.parametrize("wanted", [FOLLOWED, EVERYTHING], ids=["followed", "all"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_page_reads_as_the_tokenizer_reads_it(name: str, wanted: frozenset[str]) -> None:
+    """Each of these is told to be plain, and its elements and title are the scanner's."""
+    found = plain.scan(PLAIN[name], wanted)
+
+    assert found is not None
+    assert told(scanner.scan(PLAIN[name], wanted)) == told(found)
+
+
+NOT_PLAIN = {
+    "bracket in a value": '<div title="a>b <a href=x>">',
+    "tag in a value": '<div title="<a href=x>">',
+    "comment in a value": '<div title="<!--"> <a href=x> <!-- -->',
+    "script in a value": '<div title="<script>"><a href="x"></script>',
+    "quote that never closes": '<a href="x>text</a> <a href="y">',
+    "quote in a name and one that never closes": '<a b"c d="e> <a href=x> <b title="f">',
+    "quote in a bare value and one that never closes": '<a b=c"d e="f> <a href=x> <b title="f">',
+    "value that ends like the beginning of one": '<a href="?q=">',
+    "late quote": '<a b=c="d e= "> <a href=x> <b title=" f">',
+    "tag that never ends": '<a href="x"',
+    "template": '<template><a href="x"></template>',
+    "frameset": '<frameset><frame src="x"></frameset>',
+    "link in an svg": '<svg><a href="x"></a></svg>',
+    "html in an svg": '<svg><p><a href="x"></svg>',
+    "open title in an svg": '<svg><title>t</svg><base href="x"></title></svg>',
+    "math": '<math><mi><a href="x">',
+    "mark": '<a href="x" title="\x01">',
+}
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_what_may_be_mistaken_is_not_plain(name: str) -> None:
+    """Where a tag could be taken for something else an engine is to look."""
+    found = plain.scan(NOT_PLAIN[name], FOLLOWED)
+
+    assert found is None
+
+
+def test_a_form_in_a_form_is_left_to_engines() -> None:
+    """Two forms may be nested; one is none of the engines' business."""
+    one, two = (plain.scan('<form action="x">' * count, EVERYTHING) for count in (1, 2))
+
+    assert one is not None
+    assert two is None
+
+
+SOUP = st.lists(
+    st.sampled_from([
+        *("<", ">", '"', "'", "=", " ", "/", "\n", "a", "x", "\0", "&", "#", "\x01"),
+        *('="', "='", '= "', "<a ", "<a href=", "<a href='", '<a href="', '">', "'>", "/>", "</a>", "<p", "<b>"),
+        *('<base href="', "<meta ", "<title>", "</title>", "<script>", "</script", "<script ", "<!--", "-->", "--!>"),
+        *("<svg>", "</svg>", "<svg ", "<path/>", "<g", "<textarea>", "</textarea>", "<!", "<?", "</", "<iframe src=x>"),
+        *("</iframe>", "<style>", "</style>", "<frame src=y>", "<IMG SRC=z>", "<desc>", "</desc>", "é"),
+    ]),
+    max_size=40,
+).map("".join)  # fmt: skip
+
+
+@settings(max_examples=1500, deadline=None)
+@given(SOUP)
+@example("<a b=\"c' d='e\"> <a href=x> <b f='>")
+@example('<a b=c="d" e="> <a href=x>">')
+@example('<a ="> <a href=x> " b="">')
+def test_soup_is_read_as_the_tokenizer_reads_it_or_not_at_all(text: str) -> None:
+    """Whatever brackets and quotes come in a row: what passes for plain is read right."""
+    found = plain.scan(text, FOLLOWED)
+
+    assert found is None or told(scanner.scan(text, FOLLOWED)) == told(found)
+
+
+TREES = ("/usr/share/doc/python3/html", "/usr/share/doc/openjdk-17-jre-headless/api")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.timeout(1800)
+def test_real_pages_are_read_as_the_tokenizer_reads_them(tree: str) -> None:
+    """Every page of the installed documentation, and what is left of it with some bytes in its middle gone."""
+    source = random.Random(11)
+    pages = [path.read_text("utf-8", "replace") for path in sorted(Path(tree).glob("**/*.html"))]
+    if not pages:
+        pytest.skip(f"no documentation in {tree}")
+
+    taken = 0
+    for page in pages:
+        cut = source.randrange(len(page) + 1)
+        for text in (page, page[:cut] + page[cut + source.randrange(1, 4) :]):
+            found = plain.scan(text, FOLLOWED)
+            taken += found is not None
+            assert found is None or told(scanner.scan(text, FOLLOWED)) == told(found)
+    assert taken > len(pages)  # of twice as many
+
+
+def test_a_remembered_tag_reads_as_it_did_first() -> None:
+    """The table of tags changes nothing, filled or empty."""
+    page = PLAIN["attributes"] * 2
+    plain.forget()
+    first = plain.scan(page, FOLLOWED)
+    again = plain.scan(page, FOLLOWED)
+
+    assert first is not None
+    assert first == again

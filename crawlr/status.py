@@ -139,7 +139,8 @@ def document(status: CrawlStatus) -> dict[str, object]:
     found = dataclasses.asdict(status)
     for name in ("elapsed", "paused"):
         found[f"{name}_s"] = round(found.pop(name), 3)
-    for host in (hosts := found.pop("hosts")):
+    hosts = list(found.pop("hosts"))
+    for host in hosts:
         host["next_in_s"] = host.pop("next_in")
         host["interval_s"] = host.pop("interval")
     return {"format": "crawlr-status/1", **found, "hosts": hosts}

@@ -103,7 +103,7 @@ def _printed(given: dict[str, Any]) -> Iterable[str] | None:
         from crawlr import completion
 
         return completion.lines(given["completion"])
-    if "man" in given:
+    if given.get("man"):
         from crawlr import man
 
         return man.lines()

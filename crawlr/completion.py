@@ -58,19 +58,15 @@ def _bash() -> Iterator[str]:
     yield "        esac"
     yield '        COMPREPLY=($(compgen -W "$flags" -- "$cur"))'
     yield f'    elif (( COMP_CWORD == 1 )); then COMPREPLY=($(compgen -W {shlex.quote(" ".join(_VERBS))} -- "$cur"))'
-    yield f"    else case $verb in {'|'.join(_verbs_with_files())}) _crawlr_files;; esac"
+    yield f"    else case $verb in {'|'.join(_verbs_with_files())}) compopt -o default;; esac"
     yield "    fi"
-    yield "}"
-    yield "_crawlr_files() {"
-    yield "    compopt -o filenames"
-    yield '    mapfile -t COMPREPLY < <(compgen -f -- "$cur")'
     yield "}"
     yield "complete -F _crawlr crawlr"
 
 
 def _bash_value(row: Row) -> str:
     if row.kind.is_path:
-        return "_crawlr_files; return"
+        return "compopt -o default; return"  # readline knows files best
     if row.kind.words:
         return f"{'list' if row.kind.is_list else 'words'}={shlex.quote(' '.join(row.kind.words))}"
     return "return"  # nobody can guess it

@@ -119,13 +119,13 @@ def placed(error: OptionsError | StateError, asked: Asked) -> CrawlrError:
 
 def _file(words: dict[str, object], environ: Mapping[str, str]) -> tuple[str | None, bool]:
     """The file to read, if any, and whether the user named it."""
-    named, none = words.pop("config", None), words.pop("no_config", False)
+    named, none = words.pop("config", None), words.pop("no_config", None)
     if named is not None and none:
         raise OptionsError("--config and --no-config exclude each other: read that file, or none")
     if none:
         return None, False
     if named is None:
-        if _word("CRAWLR_NO_CONFIG", environ.get("CRAWLR_NO_CONFIG") or "0"):
+        if none is None and _word("CRAWLR_NO_CONFIG", environ.get("CRAWLR_NO_CONFIG") or "0"):
             return None, False
         named = environ.get("CRAWLR_CONFIG") or None
     if named is not None:

@@ -35,8 +35,9 @@ after it compresses."""
 VALUES = """\
 DURATION is 10, 10s, 500ms, 2m or 1h. SIZE is bytes, or K, M or G of them, with
 or without iB. RE is a Python regular expression, searched in the whole URL.
-GATES are some of broken, errors, damaged, redirect-loop, robots, incomplete,
-slow=DURATION, large=SIZE, deep=N."""
+KINDS are some of a,area,iframe,frame,refresh,link,img,script, or all. GATES are
+some of broken,errors,damaged,redirect-loop,robots,incomplete,slow=DURATION,
+large=SIZE,deep=N."""
 
 ELSEWHERE = """\
 Every option from --depth to --no-color can stand in crawlr.toml, too, without

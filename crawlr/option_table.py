@@ -39,7 +39,7 @@ class Row(NamedTuple):
     metavar: str | None
     """The placeholder of its value; None: a switch."""
     help: str
-    """In at most 50 characters, with the default in brackets."""
+    """In at most 48 characters, so that it fits a line, with the default in brackets."""
     kind: Kind
     is_repeatable: bool = False
     is_secret: bool = False
@@ -189,7 +189,7 @@ _NETWORK = Group(
         _row("--retries", "N", _COUNT, "further tries after a passing failure (2)"),
         _row("--max-redirects", "N", _COUNT, "redirects in a row (10)"),
         _row("--max-body", "SIZE", _SIZE, "what is longer is cut, sent or unpacked (32MiB)"),
-        _row("--block-private", None, _SWITCH, "refuse addresses that are not public, on every hop"),
+        _row("--block-private", None, _SWITCH, "refuse addresses that are not public, on any hop"),
         _row(
             "-x --proxy",
             "URL",
@@ -243,9 +243,9 @@ _PARSING = Group(
             "--follow",
             "KINDS",
             Kind(f"some of {','.join(LINK_KINDS)}", option_values.kinds, LINK_KINDS, is_list=True),
-            "a,area,iframe,frame,refresh; or link,img,script,all",
+            "kinds of links (a,area,iframe,frame,refresh)",
         ),
-        _row("--nofollow", "HOW", _one_of("page", "all", "ignore"), "page (default), all: of single links too, ignore"),
+        _row("--nofollow", "HOW", _one_of("page", "all", "ignore"), "page (default), all (of links too) or ignore"),
         _row("--keep-params", None, _SWITCH, "tracking parameters tell pages apart"),
         _row(
             "--ignore-param",
@@ -306,7 +306,7 @@ _OUTPUTS = Group(
         ),
         _row("--format", "FORMAT", _one_of(*Format), "of every FILE, whatever its ending"),
         _row("--columns", "NAMES", _one_of(*Columns), "of tables: native (default), sf, advertools"),
-        _row("--edges", "WHICH", _one_of("in-scope", "all"), "in-scope (default), or all: links to outside too"),
+        _row("--edges", "WHICH", _one_of("in-scope", "all"), "in-scope (default); all: links to outside too"),
         _row("--stats", "FILE", _FILE, "what the time went on, as JSON"),
         _row("--status", None, _SWITCH, "how it stands, each second: FILE.status.json"),
     ),
@@ -324,7 +324,7 @@ _STATE = Group(
     (
         _row("--resume", None, _SWITCH, "go on from the state kept beside --out"),
         _row("--fresh", None, _SWITCH, "throw that state away and begin anew"),
-        _row("--durable", None, _SWITCH, "survive a power cut too, not only a killed process"),
+        _row("--durable", None, _SWITCH, "survive a power cut too, not only being killed"),
     ),
 )
 CRAWL = (_WHAT, _POLITENESS, _NETWORK, _SIGNING_IN, _PARSING, _EXTRACTING, _OUTPUTS, _QUESTIONS, _STATE)
@@ -370,7 +370,7 @@ ABOUT = Group(
             "--completion",
             "SHELL",
             _one_of("bash", "zsh", "fish"),
-            "print the completion script of bash, zsh or fish",
+            "print completion for bash, zsh or fish",
         ),
         _row("--man", None, _SWITCH, "print the manual page, for man -l -"),
         *HELP.rows,

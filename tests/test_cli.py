@@ -265,6 +265,7 @@ def test_help_fits_a_terminal_of_80_columns(verb: list[str], monkeypatch: Any, c
 
     options = capsys.readouterr().out.partition("examples:")[0]
     assert max(len(line) for line in options.splitlines()) <= 80
+    assert [row.flag for row in rows(*grammar.COMMANDS["".join(verb)].groups) if len(row.help) > 48] == []
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -310,6 +310,7 @@ def test_named_file_goes_before_the_one_that_is_found() -> None:
     assert options_of({"config": "three.toml"}, variable).depth == 3
     assert options_of({"no_config": True}, variable).depth is None
     assert options_of(environ={"CRAWLR_NO_CONFIG": "1"}).depth is None
+    assert options_of({"no_config": False}, {"CRAWLR_NO_CONFIG": "1"}).depth == 1  # --no-config=no
     assert options_of({"config": "three.toml"}, {"CRAWLR_NO_CONFIG": "1"}).depth == 3
     with pytest.raises(OptionsError, match="--config and --no-config exclude each other"):
         options_of({"config": "two.toml", "no_config": True})
@@ -345,6 +346,7 @@ def test_a_named_file_that_cannot_be_read_is_a_mistake(path: str, folder: Path) 
 
 
 DISTRUSTED = [
+    ("extract = 'stranger:run'", "'extract' is not accepted"),
     ("proxy = 'http://127.0.0.1:1'", "'proxy' is not accepted"),
     ("insecure = true", "'insecure' is not accepted"),
     ("ca-bundle = 'x.pem'", "'ca-bundle' is not accepted"),

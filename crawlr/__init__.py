@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crawlr.status import CrawlStatus as CrawlStatus
     from crawlr.status import HostStatus as HostStatus
     from crawlr.streaming import stream as stream
+    from crawlr.web_page import WebPage as WebPage
+    from crawlr.web_source import WebSource as WebSource
 
 _HOMES = {
     "crawl": "crawlr.api",
@@ -37,6 +39,8 @@ _HOMES = {
     "ParsedDocument": "crawlr.parse.parsed_document",
     "CrawlStatus": "crawlr.status",
     "HostStatus": "crawlr.status",
+    "WebPage": "crawlr.web_page",
+    "WebSource": "crawlr.web_source",
     "stream": "crawlr.streaming",
 }
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # names are strings

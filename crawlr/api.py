@@ -26,6 +26,7 @@ from crawlr.scope import origin_of
 from crawlr.state import open_state
 from crawlr.status import CrawlStatus
 from crawlr.watching import Watch, asked_by_signal
+from crawlr.web_page import WebPage
 
 __all__ = ["Crawl", "CrawlResult", "crawl", "run"]
 
@@ -42,6 +43,7 @@ class Crawl:
         seeds: str | Iterable[str] = (),
         *,
         on_page: Callable[[PageRecord], object] | None = None,
+        on_content: Callable[[WebPage], object] | None = None,
         fetcher: Fetcher | str | None = None,
         canonicalise: Callable[[str], str | None] | None = None,
         filters: Sequence[Callable[[str], bool]] = (),
@@ -51,7 +53,7 @@ class Crawl:
         """As `crawl`. OptionsError for a mistake; nothing is started, opened or asked yet."""
         engine: dict[str, object] = {"fetcher": fetcher} if isinstance(fetcher, str) else {}
         self._options = Options.make(seeds, **options, **engine)
-        self._hooks = _hooks(on_page, None if isinstance(fetcher, str) else fetcher, canonicalise, filters)
+        self._hooks = _hooks(on_page, None if isinstance(fetcher, str) else fetcher, canonicalise, filters, on_content)
         self._control = _control(stop)
         self._is_used = threading.Lock()
 
@@ -91,6 +93,7 @@ def crawl(
     seeds: str | Iterable[str] = (),
     *,
     on_page: Callable[[PageRecord], object] | None = None,
+    on_content: Callable[[WebPage], object] | None = None,
     fetcher: Fetcher | str | None = None,
     canonicalise: Callable[[str], str | None] | None = None,
     filters: Sequence[Callable[[str], bool]] = (),
@@ -101,7 +104,8 @@ def crawl(
 
     `options` are those of the command line in snake_case, typed (`depth=3, rps=0, robots=False`). `on_page` is
     called in this thread with each PageRecord after it is committed; what it raises ends the crawl and is raised
-    when all has ended. `fetcher` (crawlr.fetch.pool.Fetcher) takes the place of the network, robots.txt included,
+    when all has ended. `on_content` likewise, with the WebPage of each page whose document was read: crawlr.WebSource
+    says more. `fetcher` (crawlr.fetch.pool.Fetcher) takes the place of the network, robots.txt included,
     unless `fetcher` is a name of an engine. `canonicalise` gives the key under which spellings are one page, or None
     to drop a link; it runs in this thread. `filters` are functions url -> bool; a False puts a URL out of scope.
     `order` (an option) may be a function too: it gets a crawlr.KnownUrl when a URL begins to wait, and again when its
@@ -112,7 +116,14 @@ def crawl(
     is raised again; no signal handlers are installed. To look at a crawl or hold it while it runs, make a `Crawl`.
     """
     return Crawl(
-        seeds, on_page=on_page, fetcher=fetcher, canonicalise=canonicalise, filters=filters, stop=stop, **options
+        seeds,
+        on_page=on_page,
+        on_content=on_content,
+        fetcher=fetcher,
+        canonicalise=canonicalise,
+        filters=filters,
+        stop=stop,
+        **options,
     ).run()
 
 
@@ -151,9 +162,10 @@ def _hooks(
     fetcher: Fetcher | None,
     canonicalise: Callable[[str], str | None] | None,
     filters: Sequence[Callable[[str], bool]],
+    on_content: Callable[[WebPage], object] | None = None,
 ) -> Hooks:
     named = None if canonicalise is None else _named(canonicalise)
-    return Hooks(on_page=on_page, fetcher=fetcher, canonicalise=named, filters=filters)
+    return Hooks(on_page=on_page, on_content=on_content, fetcher=fetcher, canonicalise=named, filters=filters)
 
 
 def _control(stop: threading.Event | None) -> Control:

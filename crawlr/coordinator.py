@@ -34,6 +34,7 @@ from crawlr.records import FetchedPage, FetchTask, PageRecord, SkipReason, StopR
 from crawlr.reporting import Reporter
 from crawlr.stats import Counts, Stages, Wait
 from crawlr.tuning import Tuner
+from crawlr.web_page import WebPage
 
 __all__ = ["Coordinator", "Ending"]
 
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 COMMIT_PAGES = 64
 COMMIT_SECONDS = 0.25
+CONTENT_SIZE = 16 * 1024 * 1024
+"""Characters of pages that may wait for a consumer: what is more is committed and given to it first."""
 STATUS_SECONDS = 0.1
 
 
@@ -68,6 +71,7 @@ class Coordinator:
         counts: Counts,
         tuner: Tuner | None = None,
         on_page: Callable[[PageRecord], object] | None = None,
+        on_content: Callable[[WebPage], object] | None = None,
         canonicalise: Callable[[str], str | None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,6 +84,7 @@ class Coordinator:
         self._mailbox = control.mailbox
         self._reporter = reporter
         self._on_page = on_page
+        self._on_content = on_content
         self._clock = clock
         self.counts = counts
         self.stages = Stages()
@@ -147,8 +152,13 @@ class Coordinator:
             due = self._parse.due()
             if due is not None and due <= now:
                 self._parsed.take_in(self._parse.tick(now))
-            if self._ledger.uncommitted >= COMMIT_PAGES or (
-                now - self._last_commit >= COMMIT_SECONDS and (self._ledger.uncommitted or not self._ledger.is_settled)
+            if (
+                self._ledger.uncommitted >= COMMIT_PAGES
+                or self._is_full()
+                or (
+                    now - self._last_commit >= COMMIT_SECONDS
+                    and (self._ledger.uncommitted or not self._ledger.is_settled)
+                )
             ):
                 self._commit()
             if now - self._last_status >= STATUS_SECONDS:
@@ -183,6 +193,8 @@ class Coordinator:
         """Take the messages that are there, at most so many that the rest of the loop has its turn."""
         with suppress(queue.Empty):
             for _ in range(256):
+                if self._is_full():
+                    return
                 self._receive(self._mailbox.get_nowait())
 
     def _why_wait(self) -> Wait:
@@ -254,8 +266,11 @@ class Coordinator:
         self._deliver()
         self.stages.journal += self._clock() - before
 
+    def _is_full(self) -> bool:
+        return self._ledger.content_size >= CONTENT_SIZE
+
     def _deliver(self) -> None:
-        """Tell what has been committed: page lines and on_page come after the commit."""
+        """Tell what has been committed: page lines, on_page and on_content come after the commit."""
         committed = self._ledger.take_committed()
         for record in committed.pages:
             self.counts.add(record)
@@ -266,6 +281,9 @@ class Coordinator:
             self._reporter.page(record)
             if self._on_page is not None:
                 self._on_page(record)
+            content = committed.contents.pop(record.id, None)
+            if self._on_content is not None and content is not None:
+                self._on_content(WebPage(record=record, headers=content.headers, text=content.text, html=content.html))
         for url, reason, error in committed.skipped:
             if self.counts.first_error is None:
                 self.counts.first_error = f"{url}: {reason.replace('_', ' ')}" + (f" ({error})" if error else "")

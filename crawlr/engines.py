@@ -27,7 +27,8 @@ def parse_procs(options: Options) -> int:
     return first_number(cores=machine.cores(), memory=machine.memory())
 
 
-def worker_settings(options: Options) -> WorkerSettings:
+def worker_settings(options: Options, *, content: bool = False) -> WorkerSettings:
+    """What parse processes are told; `content`: whether somebody wants the documents themselves."""
     return WorkerSettings(
         parser=options.parser,
         follow=options.follow,
@@ -39,6 +40,7 @@ def worker_settings(options: Options) -> WorkerSettings:
         parse_memory=options.parse_memory,
         texts=wants_texts(options.outputs, Columns(options.columns)),
         extract=options.extraction,
+        content=content,
     )
 
 

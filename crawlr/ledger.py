@@ -26,6 +26,7 @@ from crawlr.known import FAR, Flag, KnownUrls, State
 from crawlr.records import Outcome, PageRecord, SkipReason
 from crawlr.scope import Scope
 from crawlr.traps import Traps, shape
+from crawlr.web_page import Content
 
 __all__ = ["Committed", "Finished", "Ledger", "Verdict"]
 
@@ -64,6 +65,8 @@ class Finished:
     extract: str | None = None
     """JSON."""
     extract_error: str | None = None
+    content: Content | None = None
+    """For the consumer of a WebSource; not stored."""
 
     def row(self) -> PageRow:
         return (
@@ -103,6 +106,8 @@ class Committed:
     """What a group commit made final, in order. Made here, read by the coordinator for the screen and on_page."""
 
     pages: list[PageRecord] = field(default_factory=list)
+    contents: dict[int, Content] = field(default_factory=dict)
+    """By id, of the pages that have one."""
     skipped: list[tuple[str, SkipReason, str | None]] = field(default_factory=list)
 
 
@@ -149,6 +154,8 @@ class Ledger:
         self.moving: set[int] = set()
         """Seeds, and what their redirects lead to so far: where these end joins the scope."""
         self.falls = 0
+        self.content_size = 0
+        """Characters that wait to be taken by the consumer of a WebSource."""
 
     # ------------------------------------------------------------------ becoming known
 
@@ -385,6 +392,8 @@ class Ledger:
 
     def finish(self, finished: Finished) -> None:
         """Record the final answer of a URL in flight, or of one that its dead origin decided for."""
+        if finished.content is not None:
+            self.content_size += finished.content.size
         known = self.known
         if known.state[finished.id] == State.IN_FLIGHT:
             self.frontier.settle(finished.id, State.DONE)
@@ -474,6 +483,9 @@ class Ledger:
         self._kept_fallen = fallen
         self._committed_urls = len(known)
         self._committed.pages.extend(self._record(finished) for finished in self._finished)
+        self._committed.contents.update(
+            (finished.id, finished.content) for finished in self._finished if finished.content is not None
+        )
         self._committed.skipped.extend(self._skipped_now)
         for rows in (
             self._new,
@@ -491,6 +503,7 @@ class Ledger:
     def take_committed(self) -> Committed:
         """What has been committed since the last call, in order."""
         committed, self._committed = self._committed, Committed()
+        self.content_size = 0
         return committed
 
     def _record(self, finished: Finished) -> PageRecord:

@@ -18,6 +18,7 @@ from crawlr.parse.pool import LinkTable, ParsedBatch, ParseFailed
 from crawlr.parse.worker import PageResult
 from crawlr.records import FetchedPage, Outcome
 from crawlr.stats import Stages
+from crawlr.web_page import Content
 
 __all__ = ["Parsed"]
 
@@ -137,6 +138,7 @@ class Parsed:
                 last_modified=page.last_modified,
                 extract=result.extract,
                 extract_error=result.extract_error,
+                content=None if result.html is None else _content(page, result.html, result.text or ""),
             )
         )
         if result.extract_error is not None:
@@ -184,6 +186,13 @@ def _worst(page: FetchedPage, result: PageResult) -> tuple[Outcome, str | None]:
     if parsed is Outcome.OK or _FAULT_RANK.index(page.fault) <= _FAULT_RANK.index(parsed):
         return page.fault, page.error
     return parsed, result.error
+
+
+def _content(page: FetchedPage, html: str, text: str) -> Content:
+    headers: dict[str, str] = {}
+    for name, value in page.headers:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Content(headers=headers, text=text, html=html)
 
 
 def _texts_of(kept: Collection[int], targets: list[int], packed: bytes) -> bytes:

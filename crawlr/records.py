@@ -175,6 +175,8 @@ class FetchedPage:
     x_robots_tag: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     last_modified: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Every field with its name in lower case, of a page whose body was read."""
     is_wanted: bool = True
     """False: the type says that the body is not HTML, so it was not read."""
     fault: Outcome | None = None

@@ -39,6 +39,7 @@ from crawlr.stats import Counts
 from crawlr.status import Phase
 from crawlr.tuning import Tuner
 from crawlr.view import CrawlView, Totals
+from crawlr.web_page import WebPage
 
 __all__ = ["Hooks", "Run"]
 
@@ -50,6 +51,7 @@ class Hooks:
     """What a caller of the library puts into a crawl. Made by api, read here and by the coordinator."""
 
     on_page: Callable[[PageRecord], object] | None = None
+    on_content: Callable[[WebPage], object] | None = None
     fetcher: Fetcher | None = None
     canonicalise: Callable[[str], str | None] | None = None
     filters: Sequence[Callable[[str], bool]] = ()
@@ -93,7 +95,7 @@ class Run:
                 # processes first: they come up while the frontier is loaded and robots.txt is asked
                 parse_pool = ParsePool(
                     procs=engines.parse_procs(options),
-                    settings=engines.worker_settings(options),
+                    settings=engines.worker_settings(options, content=hooks.on_content is not None),
                     deliver=mailbox.put,
                     place=place,
                 )
@@ -118,6 +120,7 @@ class Run:
                     counts=self._counts,
                     tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
                     on_page=hooks.on_page,
+                    on_content=hooks.on_content,
                     canonicalise=hooks.canonicalise,
                 )
                 logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)

@@ -79,7 +79,7 @@ class Stages:
     parse_parse: float = 0.0
     parse_resolve: float = 0.0
     parse_extract: float = 0.0
-    """What the user's function and selectors took."""
+    """What the user's function and selectors took, and the texts for a WebSource."""
     waits: dict[Wait, float] = field(default_factory=lambda: dict.fromkeys(Wait, 0.0))
     dispatch: float = 0.0
     """Coordinator: choosing what to request, handing tasks and bodies over."""

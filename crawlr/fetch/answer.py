@@ -6,6 +6,7 @@ From: http.py and curl.py, with a status, header fields and (where wanted) a bod
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Protocol
 
@@ -29,6 +30,7 @@ class Fields(Protocol):
     """Header fields: HeaderFields of reply.py, or urllib3's."""
 
     def getlist(self, name: str, /) -> list[str]: ...
+    def __iter__(self) -> Iterator[str]: ...
 
 
 class Body:
@@ -110,9 +112,14 @@ def page(
         x_robots_tag=tuple(fields.getlist("x-robots-tag")),
         link=tuple(fields.getlist("link")),
         last_modified=last_modified[0] if last_modified else None,
+        headers=_listed(fields) if body is not None and kind is TaskKind.PAGE else (),
         is_wanted=body is not None or not 200 <= status < 300,
         fault=fault,
         error=error,
         wire_bytes=wire_bytes,
         timing=timing,
     )
+
+
+def _listed(fields: Fields) -> tuple[tuple[str, str], ...]:
+    return tuple([(name.lower(), value) for name in fields for value in fields.getlist(name)])

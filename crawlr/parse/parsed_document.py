@@ -45,6 +45,7 @@ class ParsedDocument:
 
         It has `xpath()`, `cssselect()`, `text_content()`, `iter()`. Names are lower case, also in XHTML. Links are as
         the page has them; `tree.make_links_absolute()` resolves them. It is yours: changing it changes nothing else.
+        What is nested deeper than 2,048 elements is not in it; `links` has what is there.
         """
         return tree_of(self.html, url=self.url)
 

@@ -45,6 +45,10 @@ class PageResult(NamedTuple):
     """What was taken out of the page as the user asked, as JSON."""
     extract_error: str | None = None
     extract_us: int = 0
+    text: str | None = None
+    """What a person reads on it; None: nobody asked, or it was not read as HTML."""
+    html: str | None = None
+    """The decoded document; likewise."""
 
 
 class SitemapResult(NamedTuple):

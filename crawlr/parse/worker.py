@@ -46,6 +46,9 @@ assert len(KINDS) <= 32, "bits 1 to 5 of a flag hold the kind"
 SAMPLE = (0, "http://crawlr.invalid/", PAGE, b"<!doctype html><title>crawlr</title><p>", "text/html", None)
 """A page without links, which every process can parse or is of no use."""
 TITLE_LIMIT = 1_000
+CONTENT_LIMIT = 16 * 1024 * 1024
+"""Characters of documents and texts in the answer to one batch: a page after so many is parsed again, alone. Only
+bodies that unpack to a hundred times their size come to that."""
 _ERROR_LIMIT = 500
 
 Row = tuple[int, str, str, bytes, str | None, str | None]
@@ -74,6 +77,8 @@ class WorkerSettings:
     texts: bool = False
     """Whether an output wants the texts of links."""
     extract: ExtractRules | None = None
+    content: bool = False
+    """Whether a consumer wants the text and the document of each page."""
 
 
 class Worker:
@@ -88,6 +93,7 @@ class Worker:
         self._numbers: dict[str, int] = {}
         self._given_out = 0
         self._new_links: list[tuple[str, str]] = []  # filled by _number, taken by parse_batch
+        self._content = 0  # characters in the batch at hand
         self._extractor: Extractor | None = None
         if settings.extract is not None:
             from crawlr.parse.extraction import Extractor
@@ -103,6 +109,7 @@ class Worker:
         if must_reset:
             self._numbers.clear()
             self._given_out = 0
+        self._content = 0
         rows = [self._row(index, body) for index, body in enumerate(batch)]
         new_links, self._new_links = self._new_links, []
         return must_reset, new_links, rows, child.rss()
@@ -166,7 +173,7 @@ class Worker:
             parser=settings.parser,
             follow=self._follow,
             texts=settings.texts,
-            keep_html=self._extractor is not None,
+            keep_html=self._extractor is not None or settings.content,
         )
         read = perf_counter()
         targets, flags = self._targets(page.links)
@@ -200,7 +207,10 @@ class Worker:
             texts,
         )
         if page.html is not None and url != SAMPLE[1]:
-            result = self._with_extract(result, page, url=url, content_type=content_type)
+            if self._extractor is not None:
+                result = self._with_extract(result, page, url=url, content_type=content_type)
+            if settings.content:
+                result = self._with_content(result, page.html, url=url)
         return (PAGE, *result)
 
     def _with_extract(
@@ -225,6 +235,18 @@ class Worker:
             )
         )
         return result._replace(extract=value, extract_error=error, extract_us=_micros(perf_counter() - started))
+
+    def _with_content(self, result: PageResult, html: str, *, url: str) -> PageResult:
+        """The result with the document and what a person reads on it."""
+        from crawlr.parse.visible_text import visible_text
+
+        started = perf_counter()
+        if self._content > CONTENT_LIMIT:
+            raise MemoryError
+        text = visible_text(html, url=url)
+        self._content += len(html) + len(text)
+        spent = result.extract_us + _micros(perf_counter() - started)
+        return result._replace(text=text, html=html, extract_us=spent)
 
     def _targets(self, found: list[links.FoundLink]) -> tuple[bytes, bytes]:
         """PageResult's targets and flags."""

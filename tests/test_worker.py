@@ -158,7 +158,7 @@ def test_hash_is_of_the_decoded_body_and_the_same_everywhere() -> None:
     hashes = [
         Reader().page("<p>same").body_hash,
         Reader().page(gzip.compress(b"<p>same"), coding="gzip").body_hash,
-        16570107169621888197,
+        14049943596971615911,
     ]
 
     assert len(set(hashes)) == 1

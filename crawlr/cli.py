@@ -90,11 +90,12 @@ def _note_odd_seeds(seeds: Iterable[str]) -> None:
         elif seed.isalpha():
             from difflib import get_close_matches
 
-            others = {verb: f"crawlr {verb}" for verb in _VERBS}
-            others |= {"help": "crawlr --help", "man": "crawlr --man", "completion": "crawlr --completion SHELL"}
-            others |= {"version": "crawlr --version", "crawl": "crawlr URL"}
-            if near := get_close_matches(seed.lower(), others, n=1, cutoff=0.8):
-                _say(f"note: {seed!r} is taken for a host; did you mean {others[near[0]]}?", sys.stderr)
+            meant = {"help": "crawlr --help", "man": "crawlr --man", "completion": "crawlr --completion SHELL"}.get(
+                seed
+            )
+            near = get_close_matches(seed.lower(), _VERBS, n=1, cutoff=0.8)
+            if meant or near:
+                _say(f"note: {seed!r} is taken for a host; did you mean {meant or f'crawlr {near[0]}'}?", sys.stderr)
 
 
 def _printed(given: dict[str, Any]) -> Iterable[str] | None:

@@ -21,6 +21,8 @@ from tests.servers.local import Answer, Site
 from tests.servers.process import ServerProcess
 
 CRAWL_LIMIT = 60.0
+for _name in [name for name in os.environ if name.startswith("CRAWLR_") and name != "CRAWLR_SHARED"]:
+    del os.environ[_name]  # options of whoever runs the tests
 os.environ["CRAWLR_TEST_RUN"] = leaks.RUN  # for the processes that tests start
 
 

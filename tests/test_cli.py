@@ -235,7 +235,7 @@ def test_a_host_that_may_be_a_mistake_is_noted(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("seed", ["intranet", "example.invalid", "https://man", "export.example", "localhost"])
+@pytest.mark.parametrize("seed", ["intranet", "main", "example.invalid", "https://man", "export.example", "localhost"])
 def test_a_host_of_another_name_is_not_noted(seed: str, capsys: Any) -> None:
     """Neither is an address with a scheme."""
     assert main([seed, "http://[bad"]) == 2

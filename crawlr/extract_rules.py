@@ -12,6 +12,7 @@ import importlib
 import inspect
 import pickle
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -36,13 +37,15 @@ class ExtractRules:
 
 
 def function(given: object) -> Function:
-    """`module:function`, or a callable that parser processes can have."""
+    """`module:function`, or a callable that parser processes can have: by that name, if it has one, else pickled."""
     if isinstance(given, str):
         _check_signature(load(given))
         return given
     if not callable(given):
         raise ValueError
     _check_signature(given)
+    if _is_found_by(name_of(given), given):
+        return name_of(given) or ""
     try:
         pickled = pickle.dumps(given)
     except Exception as error:
@@ -85,6 +88,14 @@ def name_of(given: Function | None) -> str | None:
         return given
     named = given if hasattr(given, "__qualname__") else type(given)
     return f"{named.__module__}:{named.__qualname__}"
+
+
+def _is_found_by(name: str | None, given: object) -> bool:
+    module_name, _, names = (name or "").partition(":")
+    found: object = sys.modules.get(module_name)
+    for each in names.split("."):
+        found = getattr(found, each, None)
+    return found is given and module_name != "__main__"
 
 
 def css(given: object) -> tuple[tuple[str, str], ...]:

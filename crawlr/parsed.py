@@ -142,7 +142,7 @@ class Parsed:
             )
         )
         if result.extract_error is not None:
-            self._say_once("extract", f"--extract failed for {asked.url}: {result.extract_error}; {_OTHERS}")
+            self._say_once("extract", f"extract failed for {asked.url}: {result.extract_error}; {_OTHERS}")
         trap = self._ledger.traps.judge(number, targets, result.body_hash)
         follows = self._follows(kinds, robots)
         if trap is None:
@@ -189,9 +189,7 @@ def _worst(page: FetchedPage, result: PageResult) -> tuple[Outcome, str | None]:
 
 
 def _content(page: FetchedPage, html: str, text: str) -> Content:
-    headers: dict[str, str] = {}
-    for name, value in page.headers:
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    headers = {name: ", ".join(values) for name, values in (page.headers or {}).items()}
     return Content(headers=headers, text=text, html=html)
 
 

@@ -5,6 +5,7 @@ From: the stage named at each class. To: the stage named at each class. Standard
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -175,8 +176,8 @@ class FetchedPage:
     x_robots_tag: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     last_modified: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    """Every field with its name in lower case, of a page whose body was read."""
+    headers: Mapping[str, Sequence[str]] | None = field(default=None, hash=False)
+    """Every field by its name in lower case, of a page whose body was read; else None."""
     is_wanted: bool = True
     """False: the type says that the body is not HTML, so it was not read."""
     fault: Outcome | None = None

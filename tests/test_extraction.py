@@ -245,7 +245,7 @@ def test_options_of_the_map_name_what_was_asked_for() -> None:
     )
 
     shown = made.effective()
-    assert "tests.user_functions:facts" == shown["extract"]
+    assert "tests.user_functions:facts" == shown["extract"] == made.extract
     assert ({"a": "p"}, {"b": "//p", "c": "//i"}) == (shown["extract_css"], shown["extract_xpath"])
     assert (
         "tests.user_functions:Prefix"
@@ -392,7 +392,7 @@ def test_an_error_is_shown_and_said_once(run_cli: Command, site: MakeSite, tmp_p
 
     assert 3 == ran.out.count("extract: ValueError: no")
     assert "\x1b[31m" not in ran.out + ran.err
-    assert 1 == ran.err.count("note: --extract failed for ")
+    assert 1 == ran.err.count("note: extract failed for ")
 
 
 def test_wrong_function_is_a_usage_error(run_cli: Command, tmp_path: Path) -> None:
@@ -433,3 +433,31 @@ def test_resume_goes_on_with_the_same_rules_only(crawl: Crawl, tmp_path: Path) -
 
     found = [row["extract"]["path"] for row in crawled.map["pages"] if row["status"] == 200]
     assert sorted(["/", "/last", *[f"/{name}" for name in names]]) == sorted(found)
+
+
+@pytest.mark.parametrize("place", ["before_commit:2", "inside_commit:3"])
+def test_a_killed_crawl_goes_on_with_every_result(run_cli: Command, site: MakeSite, tmp_path: Path, place: str) -> None:
+    """Results are in the same commit as their pages: after a death each page has its own, from whichever run."""
+    (tmp_path / "shop.py").write_text("def path(document):\n    return document.url.rsplit('/', 1)[1]\n")
+    ground = site({"/": page(*[f"/{number}" for number in range(200)])}, default=page())
+    words = (ground.url(), "--extract", "shop:path")
+    run_cli(*words, folder=tmp_path, env={"CRAWLR_FAILPOINT": place}, rc=-9)
+    ran = run_cli(*words, "--extract-css", "t=title", "--resume", folder=tmp_path, rc=2)
+    assert "crawlr: --extract-css: {'t': 'title'} now, {} when the crawl in " in ran.err
+    ran = run_cli(*words, "--resume", folder=tmp_path)
+
+    found = {row["url"]: row["extract"] for row in ran.site_map["pages"]}
+    assert {url: url.rsplit("/", 1)[1] for url in found} == found
+    assert 201 == len(found)
+
+
+def test_what_a_module_logs_is_no_last_word(run_cli: Command, site: MakeSite, tmp_path: Path) -> None:
+    """A handler of logging that its import makes does not write where the last words of a process are looked for."""
+    (tmp_path / "shop.py").write_text(
+        "import logging, os\nlogging.basicConfig()\ndef price(document):\n"
+        "    logging.error('x\\nTimeout (\\nMemoryError')\n    os._exit(7)\n"
+    )
+    ran = run_cli(site({"/": page()}).url(), "--extract", "shop:price", folder=tmp_path, rc=0)
+    [row] = ran.site_map["pages"]
+
+    assert ("parser_crash", "the parser process ended with status 7") == (row["outcome"], row["error"])

@@ -6,7 +6,7 @@ From: http.py and curl.py, with a status, header fields and (where wanted) a bod
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -112,7 +112,7 @@ def page(
         x_robots_tag=tuple(fields.getlist("x-robots-tag")),
         link=tuple(fields.getlist("link")),
         last_modified=last_modified[0] if last_modified else None,
-        headers=_listed(fields) if body is not None and kind is TaskKind.PAGE else (),
+        headers=_by_name(fields) if body is not None and kind is TaskKind.PAGE else None,
         is_wanted=body is not None or not 200 <= status < 300,
         fault=fault,
         error=error,
@@ -121,5 +121,7 @@ def page(
     )
 
 
-def _listed(fields: Fields) -> tuple[tuple[str, str], ...]:
-    return tuple([(name.lower(), value) for name in fields for value in fields.getlist(name)])
+def _by_name(fields: Fields) -> Mapping[str, Sequence[str]]:
+    if isinstance(fields, dict):  # of reply.py: it is that already
+        return fields
+    return {name.lower(): fields.getlist(name) for name in fields}

@@ -32,9 +32,13 @@ class Extractor:
 
     def __init__(self, rules: ExtractRules) -> None:
         found = rules.function
-        self._function: Callable[[ParsedDocument], object] | None = (
-            extract_rules.load(found) if isinstance(found, str) else found
-        )
+        # Descriptor 2 says how a process ended: nothing of the function's may stand there. A handler of logging that
+        # its module makes keeps the stderr that it finds.
+        self._stderr = _Nowhere()
+        with contextlib.redirect_stderr(self._stderr):
+            self._function: Callable[[ParsedDocument], object] | None = (
+                extract_rules.load(found) if isinstance(found, str) else found
+            )
         self._selectors = [(name, selectors.css(text)) for name, text in rules.css]
         self._selectors += [(name, selectors.xpath(text)) for name, text in rules.xpath]
 
@@ -52,7 +56,7 @@ class Extractor:
         selected = self._select(document) if self._selectors else None
         if self._function is None:
             return selected
-        with contextlib.redirect_stderr(_Nowhere()):  # descriptor 2 says how a process ended: nothing else may be there
+        with contextlib.redirect_stderr(self._stderr):
             result = self._function(document)
         if selected is None:
             return result

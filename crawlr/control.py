@@ -85,7 +85,7 @@ class Control:
             answer: queue.SimpleQueue[CrawlStatus] = queue.SimpleQueue()
             self.mailbox.put(StatusRequested(answer=answer))
             try:
-                return answer.get(timeout=limit)
+                return answer.get(timeout=max(0.0, limit))
             except queue.Empty:
                 pass
         latest = self._latest

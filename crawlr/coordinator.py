@@ -15,7 +15,6 @@ import logging
 import queue
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from crawlr import failpoints
@@ -132,8 +131,8 @@ class Coordinator:
         """Crawl until it is finished, a bound is reached or a stop is asked for; all that was parsed is committed."""
         if self._options.sitemaps:
             self._errands.begin_sitemaps()
-        self._receive_all()  # a pause that was asked for before it began comes before its first request
         while True:
+            self._receive_all()  # before anything is requested: a pause may be among them
             now = self._clock()
             stop = self._control.look_for_stop(now, self._deadline)
             if stop is not None:
@@ -147,7 +146,7 @@ class Coordinator:
                     self._commit()
                     continue
                 return Ending(reason=self._reason())
-            self._wait(now)
+            self._sleep(now)
             now = self._clock()
             due = self._parse.due()
             if due is not None and due <= now:
@@ -166,36 +165,37 @@ class Coordinator:
                 self._reporter.status(self.monitor.status())
                 self.monitor.tick(now)
 
-    def _wait(self, now: float) -> None:
-        """Sleep until a message or the next due time; then take every message that is there."""
+    def _sleep(self, now: float) -> None:
+        """Sleep until a message comes, which is taken, or until the next due time."""
+        if not self._mailbox.empty():
+            return
+        why = self._why_wait()
+        before = self._clock()
         try:
-            message = self._mailbox.get_nowait()
+            message = self._mailbox.get(timeout=self._timeout(now))
         except queue.Empty:
-            why = self._why_wait()
-            before = self._clock()
-            try:
-                message = self._mailbox.get(timeout=self._timeout(now))
-            except queue.Empty:
-                return
-            finally:
-                slept = self._clock() - before
-                self.stages.waits[why] += slept
-                if why is Wait.HOST:
-                    self._blame_host(slept)
-        began = self._clock()
-        try:
-            self._receive(message)
-            self._receive_all()
+            return
         finally:
-            self.stages.merge += self._clock() - began
+            slept = self._clock() - before
+            self.stages.waits[why] += slept
+            if why is Wait.HOST:
+                self._blame_host(slept)
+        before += slept
+        self._receive(message)
+        self.stages.merge += self._clock() - before
 
     def _receive_all(self) -> None:
         """Take the messages that are there, at most so many that the rest of the loop has its turn."""
-        with suppress(queue.Empty):
+        began = self._clock()
+        try:
             for _ in range(256):
                 if self._is_full():
                     return
                 self._receive(self._mailbox.get_nowait())
+        except queue.Empty:
+            pass
+        finally:
+            self.stages.merge += self._clock() - began
 
     def _why_wait(self) -> Wait:
         if self._control.is_paused:

@@ -148,7 +148,8 @@ class Ledger:
         self._committed = Committed()  # filled by commit, emptied by take_committed
         self._joined: list[str] = []  # where seeds moved to; as the journal has it
         self.traps = Traps(known)
-        self._trapped: dict[int, bytes] = {}  # ends of chains: filled by trap, emptied by _sink
+        self._trapped: dict[int, bytes] = {}  # ends of chains: filled by trap and load, emptied by _sink
+        self._is_trapped_kept = True
         self.redirects: dict[int, int] = {}
         """Redirecting page to its target, for finding loops."""
         self.moving: set[int] = set()
@@ -311,6 +312,7 @@ class Ledger:
                 self._touch(number)
         if can_pass:
             self._trapped[source] = follows
+            self._is_trapped_kept = False
         self.reach_by_links(source, targets, bytes(len(targets)))
 
     def reach_by_redirect(self, source: int, url: str) -> tuple[int | None, Outcome, str | None]:
@@ -461,6 +463,9 @@ class Ledger:
         fallen = list(self._fallen)
         if fallen != self._kept_fallen:
             values["fallen"] = fallen  # so that a resume carries them on
+        if not self._is_trapped_kept:
+            values["trapped"] = {str(number): follows.hex() for number, follows in self._trapped.items()}
+            self._is_trapped_kept = True
         self.journal.commit(
             urls=[self._url_row(*new) for new in self._new],
             moved=[
@@ -561,6 +566,7 @@ class Ledger:
                 targets = array("I", found.targets)
                 if source in self._trapped and not self.traps.is_at_the_end(source):
                     self.reach_by_links(source, targets, self._trapped.pop(source))
+                    self._is_trapped_kept = False
                     continue
                 depth, root = known.depth[source] + 1, known.root[source]
                 for target in targets:
@@ -609,6 +615,9 @@ class Ledger:
                 self._follow_moving(number)
             if known.state[number] == State.HELD and known.depth[number] < FAR:
                 self._release(number)
+        trapped = meta.get("trapped")
+        if isinstance(trapped, dict):
+            self._trapped = {int(number): bytes.fromhex(follows) for number, follows in trapped.items()}
         self._kept_fallen = _list(meta.get("fallen"))
         self._fallen.extend(self._kept_fallen)
         return pages

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +21,7 @@ from crawlr.records import PageRecord, StopReason
 from crawlr.status import CrawlState, CrawlStatus, Phase
 from tests.fakeweb import FakeWeb, Page
 from tests.gates import LIMIT, Gate
+from tests.running import ROOT
 
 HOST = "http://web.test"
 MakeGate = Callable[..., Gate]
@@ -288,6 +292,24 @@ def test_pause_during_a_retry_after_keeps_the_retry_back(hold: Hold) -> None:
     assert (asked, len(fake.urls())) == (1, 2)
 
 
+def test_pause_from_on_page_holds_the_very_next_request(hold: Hold) -> None:
+    """The function runs between two requests: after it none is made."""
+    fake = web(20)
+    held = hold(fake, on_page=lambda page: held.crawl.pause() if page.url == f"{HOST}/" else None, concurrency=1)
+    fake.pages[f"{HOST}/0"] = Page(gate=(door := Gate()))
+    held.start()
+    door.wait_for_arrivals(1)  # the only request that is made while the first page is not committed
+    status = held.until(lambda status: status.state is CrawlState.PAUSED)
+    door.open()
+    held.until(lambda status: status.pages == 2)
+    asked = fake.urls()
+    held.crawl.resume()
+    held.wait()
+
+    assert status.pages == 1
+    assert asked == [f"{HOST}/", f"{HOST}/0"]
+
+
 def test_pause_and_resume_twice_are_as_once(hold: Hold) -> None:
     """Neither counts, and a resume of a crawl that is not paused does nothing."""
     held = hold(web(30))
@@ -405,3 +427,28 @@ def test_accounting_names_the_pause_and_still_adds_up(hold: Hold, tmp_path: Path
     assert abs(parts - found["elapsed_s"]) < 1e-6
     assert "paused" not in found["limit"]["text"]
     assert result.summary.limit is not None
+
+
+def test_ctrl_c_in_a_pause_ends_the_crawl(tmp_path: Path) -> None:
+    """A program that runs the crawl in its main thread and pauses it is still the user's to interrupt."""
+    program = (
+        "import os, signal, threading, crawlr\n"
+        "from crawlr.status import CrawlState\n"
+        "crawl = crawlr.Crawl('http://127.0.0.1:9/', out='map.json', parse_procs=1)\n"
+        "crawl.pause()\n"
+        "def interrupt():\n"
+        "    while crawl.status().state is not CrawlState.PAUSED:\n"
+        "        pass\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "try:\n"
+        "    crawl.run()\n"
+        "except KeyboardInterrupt:\n"
+        "    print(crawl.status().state, crawl.status().stop_reason, os.path.exists('map.json.crawl'))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "finished interrupted True", "")

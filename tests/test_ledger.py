@@ -104,6 +104,30 @@ def rows(ledger: Ledger, journal: Journal) -> dict[str, tuple[int, str]]:
     return {page.url.removeprefix(HOST): (page.depth, str(page.outcome)) for page in view.pages()}
 
 
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["one run", "resumed"])
+def test_shorter_way_to_the_end_of_a_chain_lets_its_links_in(journal: Journal, is_resumed: bool) -> None:
+    """What only a trapped page led to is requested when the page turns out to be near, in a later run too."""
+    ledger = build(journal)
+    ledger.plant(HOST, is_seed=True)
+    answer(ledger, HOST, HOST + "far", HOST + "near")
+    answer(ledger, HOST + "far", HOST + "middle")
+    answer(ledger, HOST + "middle", HOST + "end")
+    number = answer(ledger, HOST + "end", HOST + "behind", follow=False)
+    behind = ledger.known.find(HOST + "behind")
+    assert behind is not None
+    ledger.trap(number, [behind], b"\1", can_pass=True)
+    settle(ledger)
+    before = ledger.known.state[behind]
+    if is_resumed:
+        ledger = build(journal)
+        ledger.load()
+    answer(ledger, HOST + "near", HOST + "end")
+    settle(ledger)
+
+    assert before == State.HELD
+    assert ledger.known.state[behind] == State.WAITING
+
+
 def test_a_url_that_a_sitemap_names_is_marked_however_it_was_found(journal: Journal) -> None:
     """Named before or after a link led there, before or after it was committed; a seed alone is not."""
     ledger = build(journal)

@@ -10,15 +10,15 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crawlr import grammar
+from crawlr import grammar, verbs
 from crawlr.errors import CrawlrError, MachineError, OptionsError, StateError
+from crawlr.streams import flush_streams, prepare_streams, print_lines, say
 
 if TYPE_CHECKING:
     from crawlr.config import Asked
-    from crawlr.gate_rules import Result
     from crawlr.options import Options
     from crawlr.parse.start_method import Birthplace
     from crawlr.progress import Screen
@@ -26,29 +26,26 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_FAILED = 10
-"""The exit status when a gate of --fail-on was tripped."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command with these words (None: those of the process) and returns its exit status. Raises nothing."""
     words = list(sys.argv[1:] if argv is None else argv)
     _ignore_questions()
-    _prepare_streams()
+    prepare_streams()
     try:
         return _run(words)
     except CrawlrError as error:
-        _say(f"crawlr: {error}", sys.stderr)
+        say(f"crawlr: {error}", sys.stderr)
         return 1 if isinstance(error, MachineError) else 2
     except BrokenPipeError:  # only --out - lets one through: page lines are left out quietly
-        _say("crawlr: standard output was closed before the map was written", sys.stderr)
+        say("crawlr: standard output was closed before the map was written", sys.stderr)
         return 1
     except KeyboardInterrupt:  # before the crawl listens to signals, or after
         return 130
     except SystemExit as ended:  # --help and --version
         return ended.code if isinstance(ended.code, int) else 0
     finally:
-        _flush_streams()
+        flush_streams()
 
 
 def _run(words: list[str]) -> int:
@@ -56,7 +53,7 @@ def _run(words: list[str]) -> int:
         return _VERBS[words[0]](words[1:])
     given = grammar.parse("", words)
     if (printed := _printed(given)) is not None:
-        _print(printed)
+        print_lines(printed)
         return 0
     for seed in given.get("seeds", ()):
         if seed in _VERBS:
@@ -86,7 +83,7 @@ def _note_odd_seeds(seeds: Iterable[str]) -> None:
     """Says so when a host may be meant for something else. It is no error: there are hosts of all names."""
     for seed in seeds:
         if os.path.isfile(seed):
-            _say(f"note: {seed!r} is taken for a host, though it is a file here; --input-file reads URLs", sys.stderr)
+            say(f"note: {seed!r} is taken for a host, though it is a file here; --input-file reads URLs", sys.stderr)
         elif seed.isalpha():
             from difflib import get_close_matches
 
@@ -95,7 +92,7 @@ def _note_odd_seeds(seeds: Iterable[str]) -> None:
             )
             near = get_close_matches(seed.lower(), _VERBS, n=1, cutoff=0.8)
             if meant or near:
-                _say(f"note: {seed!r} is taken for a host; did you mean {meant or f'crawlr {near[0]}'}?", sys.stderr)
+                say(f"note: {seed!r} is taken for a host; did you mean {meant or f'crawlr {near[0]}'}?", sys.stderr)
 
 
 def _printed(given: dict[str, Any]) -> Iterable[str] | None:
@@ -122,143 +119,15 @@ def _demo(words: list[str]) -> int:
     with demo.DemoSite() as site:
         options = Options.make(site.url, rps=0, fresh=True, out=out)
         if not look.is_quiet:
-            _say(f"A small site is served at {site.url} on this machine; nothing leaves it. The command is", sys.stdout)
-            _say(f"  crawlr {site.url} --rps 0 --fresh --out {out}\n", sys.stdout)
+            say(f"A small site is served at {site.url} on this machine; nothing leaves it. The command is", sys.stdout)
+            say(f"  crawlr {site.url} --rps 0 --fresh --out {out}\n", sys.stdout)
         status = _crawl(options, look)
     if status == 0 and not look.is_quiet:
-        _say(demo.explained(out), sys.stdout)
+        say(demo.explained(out), sys.stdout)
     return status
 
 
-def _export(words: list[str]) -> int:
-    given = grammar.parse("export", words)
-    found = given.get("file", [])
-    if len(found) != 1:
-        what = "no file is named" if not found else f"{found[1]!r} is one file too many"
-        raise OptionsError(f"export: {what}; accepted: one sitemap.json[.gz], or the state of a crawl (.crawl)")
-    if "out" not in given:
-        raise OptionsError("export: nothing is to be written; accepted: --out FILE, once or more")
-
-    from crawlr.option_reading import read_outputs
-
-    outputs, columns = read_outputs(given["out"], format=given.get("format"), columns=given.get("columns"))
-
-    from crawlr import export
-    from crawlr.progress import wrote
-
-    lines = sys.stderr if any(each.path == "-" for each in outputs) else sys.stdout
-    for written in export.export(found[0], outputs, columns=columns):
-        for note in written.notes:
-            _say(f"note: {note}", sys.stderr)
-        if not given.get("quiet", False):
-            _say(wrote(written), lines)
-    return 0
-
-
-def _why(words: list[str]) -> int:
-    given = grammar.parse("why", words)
-    asked = given.get("url", [])
-    if len(asked) != 1:
-        what = "no URL is named" if not asked else f"{asked[1]!r} is one URL too many"
-        raise OptionsError(f"why: {what}; accepted: the address of a page, or a path on the first seed's host")
-    path = given.get("in") or _default_crawl()
-
-    from crawlr import why, why_lines
-    from crawlr.export import open_crawl
-    from crawlr.sinks.sitemap_json import dumps
-
-    with open_crawl(path) as (view, head):
-        answer = why.explain(view, head, asked[0])
-    if given.get("json", False):
-        _print_json([dumps(why.document(answer)), "\n"])
-    else:
-        _print(why_lines.lines(answer))
-    return 0
-
-
-def _default_crawl() -> str:
-    """The file that a crawl without --out leaves here."""
-    for path in ("sitemap.json", "sitemap.json.crawl"):
-        if os.path.exists(path):
-            return path
-    raise OptionsError("why: there is no sitemap.json here; accepted: --in FILE")
-
-
-def _diff(words: list[str]) -> int:
-    given = grammar.parse("diff", words)
-    found = given.get("file", [])
-    if len(found) != 2:
-        few = "no file is named" if not found else "only one file is named"
-        what = few if len(found) < 2 else f"{found[2]!r} is one file too many"
-        raise OptionsError(
-            f"diff: {what}; accepted: OLD NEW, each a sitemap.json[.gz] or the state of a crawl (.crawl)"
-        )
-
-    from crawlr.option_reading import read_diff_gates, read_report
-
-    report_path = read_report(given.get("report"))
-    asked, junit_path = read_diff_gates(given.get("fail_on"), junit=given.get("junit"))
-
-    from crawlr import diff_lines, gates
-    from crawlr.diff import compare
-    from crawlr.export import open_crawl
-    from crawlr.sinks import files, junit
-
-    with (
-        open_crawl(found[0]) as old,
-        open_crawl(found[1]) as new,
-        compare(old, new) as diff,
-    ):
-        if given.get("json", False):
-            _print_json(diff_lines.document(diff))
-        elif not given.get("quiet", False):
-            _print(diff_lines.lines(diff, old=found[0], new=found[1]))
-        if report_path is not None:
-            from crawlr import report
-
-            with files.whole(report_path) as out:
-                report.write(out, new[0], head=new[1], diff=diff)
-        results = gates.check_diff(diff, asked)
-    if junit_path is not None:
-        with files.whole(junit_path) as out:
-            junit.write(out, results, name="crawlr diff")
-    return _tell_gates(results, is_quiet=given.get("quiet", False), is_stdout_taken=given.get("json", False))
-
-
-_VERBS = {"demo": _demo, "export": _export, "why": _why, "diff": _diff}
-
-
-def _tell_gates(results: Sequence[Result], *, is_quiet: bool, is_stdout_taken: bool) -> int:
-    """Says what the gates found, on GitHub also as annotations of the workflow; the exit status."""
-    from crawlr import gate_lines
-
-    failed = [result for result in results if result.total]
-    for line in gate_lines.lines(failed if is_quiet else results):
-        _say(line, sys.stderr)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in gate_lines.workflow_commands(failed):
-            _say(line, sys.stderr if is_stdout_taken else sys.stdout)
-    return _FAILED if failed else 0
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Prints an answer, as long as somebody reads. MachineError when it can't be written."""
-    try:
-        for line in lines:
-            print(line)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        pass  # `crawlr diff a b | head` has seen enough
-    except OSError as error:
-        raise MachineError(f"cannot write standard output: {error.strerror or error}") from error
-
-
-def _print_json(pieces: Iterable[str]) -> None:
-    """Likewise, in UTF-8 whatever the terminal's encoding is."""
-    from crawlr.sinks import files
-
-    with suppress(BrokenPipeError), files.whole("-") as out:
-        out.writelines(pieces)
+_VERBS = {"demo": _demo, "export": verbs.export_crawl, "why": verbs.explain_url, "diff": verbs.diff_crawls}
 
 
 _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
@@ -297,7 +166,7 @@ def _crawl_at(place: Birthplace, options: Options, look: _Look, *, told: Iterabl
             for line in told:
                 logger.info("%s", line)
         summary = api.run(options, reporter=screen, tell=screen.note, catch_signals=True, place=place)
-    failed = _tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
+    failed = verbs.tell_gates(summary.gates, is_quiet=look.is_quiet, is_stdout_taken="-" in options.out)
     return _status_of(summary) or failed
 
 
@@ -312,7 +181,7 @@ def _status_of(summary: Summary) -> int:
         return 1
     if summary.ok == 0:
         why = f": {scrub(summary.first_error, limit=500)}" if summary.first_error else ""
-        _say(f"crawlr: no page answered with a status of 200-399{why}", sys.stderr)
+        say(f"crawlr: no page answered with a status of 200-399{why}", sys.stderr)
         return 3
     return 0
 
@@ -335,14 +204,8 @@ def _look(asked: Asked) -> _Look:
     )
     for note in asked.notes:
         if not look.is_quiet:
-            _say(f"note: {note}", sys.stderr)
+            say(f"note: {note}", sys.stderr)
     return look
-
-
-def _say(text: str, stream: TextIO) -> None:
-    """Prints, as long as somebody reads: the status of a crawl does not depend on that."""
-    with suppress(OSError):
-        print(text, file=stream, flush=True)
 
 
 def _ignore_questions() -> None:
@@ -350,27 +213,6 @@ def _ignore_questions() -> None:
     number = getattr(signal, "SIGUSR1", None)  # Windows has none
     if number is not None and signal.getsignal(number) is signal.SIG_DFL:
         signal.signal(number, signal.SIG_IGN)
-
-
-def _prepare_streams() -> None:
-    """Streams that exist and never raise for a character they cannot encode."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name)
-        if stream is None:  # closed by who started us: crawlr >&-
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # lives as long as the process
-        elif mode == "w" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _flush_streams() -> None:
-    """Writes what is buffered. When nobody reads any more, the interpreter must not find that out again at exit."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
 
 
 @contextmanager

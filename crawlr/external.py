@@ -41,7 +41,7 @@ from crawlr.records import (
     TaskKind,
 )
 from crawlr.scope import Scope
-from crawlr.status import MOST_HOSTS, CrawlStatus, hosts_of
+from crawlr.status import CrawlStatus, fill_in
 
 __all__ = ["ExternalCheck", "classify"]
 
@@ -140,16 +140,7 @@ class ExternalCheck:
 
     def fill(self, bare: CrawlStatus) -> CrawlStatus:
         """The check at this moment: a status with its own hosts put into that of the crawl that ended."""
-        hosts = hosts_of(self._frontier, self._clock())
-        return dataclasses.replace(
-            bare,
-            waiting=sum(host.waiting for host in hosts),
-            in_flight=sum(host.in_flight for host in hosts),
-            parsing=0,
-            limiter=None,
-            hosts=hosts[:MOST_HOSTS],
-            hosts_active=len(hosts),
-        )
+        return dataclasses.replace(fill_in(bare, self._frontier, self._clock()), parsing=0, limiter=None)
 
     def _queue_all(self) -> int:
         """Let every target wait that is to be asked; how many these are."""

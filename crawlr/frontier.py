@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from crawlr.known import KnownUrls, State
 from crawlr.order import Levels, Queue
 
-__all__ = ["Frontier", "Gate", "Host", "HostLoad", "Origin", "Take"]
+__all__ = ["Frontier", "Gate", "Host", "Origin", "Take"]
 
 
 @dataclass(slots=True)
@@ -77,6 +77,11 @@ class Origin:
     errands: deque[int] = field(default_factory=deque)
     free: deque[int] = field(default_factory=deque)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that wait here, those of `delayed` and of a robots.txt that was not asked yet left out."""
+        return len(self.queue) + len(self.again) + len(self.errands) + len(self.free)
+
     def has_work(self, *, new_pages: bool) -> bool:
         if self.free:
             return True
@@ -96,17 +101,6 @@ class Take:
     """When the host's slot had been, for `give_back`."""
     is_first: bool = False
     """It is a URL that was not taken before in this run: it counted against the budget."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostLoad:
-    """What waits for one host at this moment."""
-
-    host: Host
-    waiting: int
-    """URLs, retries and errands. A robots.txt is none of them until it is sent on or tried again."""
-    ready_at: float | None
-    """When the next of them may start; None when none waits, or when an answer has to come first."""
 
 
 class Frontier:
@@ -385,25 +379,9 @@ class Frontier:
         """The host whose turn comes next, None when none has anything to be requested."""
         return self._ready[0][2] if self._ready else None
 
-    def loads(self) -> list[HostLoad]:
-        """Every host with what waits for it. It costs a look at each origin, so it is for people who ask."""
-        later: dict[str, tuple[int, float]] = {}
-        for at, _, _, origin_number in self._later:
-            name = self.origins[origin_number].host.name
-            count, first = later.get(name, (0, at))
-            later[name] = (count + 1, min(first, at))
-        found = []
-        for host in self.hosts.values():
-            count, first = later.get(host.name, (0, 0.0))
-            waiting = count + sum(len(o.queue) + len(o.again) + len(o.errands) + len(o.free) for o in host.origins)
-            times = []
-            if host.in_flight < host.limit:
-                if any(origin.has_work(new_pages=self.has_budget) for origin in host.origins):
-                    times.append(host.next_at)
-                if count:
-                    times.append(max(first, host.next_at))
-            found.append(HostLoad(host, waiting, min(times, default=None)))
-        return found
+    def delayed(self) -> Iterator[tuple[Host, float]]:
+        """The retries and errands whose time has not come: of which host, and when it comes."""
+        return ((self.origins[origin].host, at) for at, _, _, origin in self._later)
 
     def ready_at(self) -> float | None:
         """When `take` may return something (it need not), None when only an answer can change that."""

@@ -18,7 +18,7 @@ from crawlr.options import Options
 from crawlr.parse.pool import ParsePool
 from crawlr.reporting import Status
 from crawlr.stats import Counts, Period, Stages, Timeline
-from crawlr.status import MOST_HOSTS, CrawlStatus, hosts_of
+from crawlr.status import CrawlStatus, fill_in
 from crawlr.tuning import Tuner
 
 __all__ = ["Monitor"]
@@ -58,20 +58,16 @@ class Monitor:
 
     def fill(self, bare: CrawlStatus) -> CrawlStatus:
         """The crawl at this moment, for whoever asks: a status with the figures of a crawl put in."""
-        counts, hosts = self._counts, hosts_of(self._frontier, self._clock())
+        counts = self._counts
         return dataclasses.replace(
-            bare,
+            fill_in(bare, self._frontier, self._clock()),
             pages=counts.pages,
             ok=counts.ok,
             errors=counts.errors,
             bytes=counts.bytes,
             known=self._frontier.known,
-            waiting=sum(host.waiting for host in hosts),
-            in_flight=sum(host.in_flight for host in hosts),
             parsing=self._parse.waiting + self._parse.in_flight,
             limiter=limits.limiter_word(self.load()),
-            hosts=hosts[:MOST_HOSTS],
-            hosts_active=len(hosts),
         )
 
     def status(self) -> Status:

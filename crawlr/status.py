@@ -7,15 +7,16 @@ programs. Pure.
 from __future__ import annotations
 
 import dataclasses
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawlr.frontier import Frontier
+from crawlr.frontier import Frontier, Host
 from crawlr.records import StopReason
 from crawlr.scrub import scrub
 
-__all__ = ["MOST_HOSTS", "CrawlState", "CrawlStatus", "HostStatus", "Phase", "document", "hosts_of", "lines"]
+__all__ = ["MOST_HOSTS", "CrawlState", "CrawlStatus", "HostStatus", "Phase", "document", "fill_in", "lines"]
 
 MOST_HOSTS = 100
 """Hosts in one status; a crawl may know very many."""
@@ -100,22 +101,46 @@ class CrawlStatus:
     """How many such hosts there are."""
 
 
-def hosts_of(frontier: Frontier, now: float) -> tuple[HostStatus, ...]:
-    """Every host that has something waiting or in flight, most of it first."""
-    found = [
-        HostStatus(
-            host=load.host.name,
-            waiting=load.waiting,
-            in_flight=load.host.in_flight,
-            next_in=None if load.ready_at is None else round(max(0.0, load.ready_at - now), 3),
-            requests=load.host.requests,
-            interval=round(load.host.interval, 6),
+def fill_in(status: CrawlStatus, frontier: Frontier, now: float) -> CrawlStatus:
+    """The status with what waits and is in flight by this frontier. It costs a look at each host, some 2 us."""
+    delayed: dict[str, list[float]] = {}
+    for host, at in frontier.delayed():
+        delayed.setdefault(host.name, []).append(at)
+    active = []
+    for host in frontier.hosts.values():
+        waiting = sum(origin.waiting for origin in host.origins) + len(delayed.get(host.name, ()))
+        if waiting or host.in_flight:
+            active.append((-waiting - host.in_flight, host.name, waiting))
+    hosts = []
+    for _, name, waiting in heapq.nsmallest(MOST_HOSTS, active):
+        host = frontier.hosts[name]
+        starts_at = _starts_at(frontier, host, delayed.get(name, []))
+        hosts.append(
+            HostStatus(
+                host=name,
+                waiting=waiting,
+                in_flight=host.in_flight,
+                next_in=None if starts_at is None else round(max(0.0, starts_at - now), 3),
+                requests=host.requests,
+                interval=round(host.interval, 6),
+            )
         )
-        for load in frontier.loads()
-        if load.waiting or load.host.in_flight
-    ]
-    found.sort(key=lambda host: (-host.waiting - host.in_flight, host.host))
-    return tuple(found)
+    return dataclasses.replace(
+        status,
+        waiting=sum(waiting for _, _, waiting in active),
+        in_flight=sum(host.in_flight for host in frontier.hosts.values()),
+        hosts=tuple(hosts),
+        hosts_active=len(active),
+    )
+
+
+def _starts_at(frontier: Frontier, host: Host, delayed: list[float]) -> float | None:
+    if host.in_flight >= host.limit:
+        return None
+    times = [max(at, host.next_at) for at in delayed]
+    if any(origin.has_work(new_pages=frontier.has_budget) for origin in host.origins):
+        times.append(host.next_at)
+    return min(times, default=None)
 
 
 def lines(status: CrawlStatus) -> Iterator[str]:

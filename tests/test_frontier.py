@@ -10,6 +10,7 @@ from crawlr.frontier import Frontier, Gate, Take
 from crawlr.known import Flag, KnownUrls, State
 from crawlr.order import Priority, queue_maker
 from crawlr.records import KnownUrl
+from crawlr.status import CrawlStatus, fill_in
 
 
 def by_length_and_depth(url: KnownUrl) -> float:
@@ -356,6 +357,10 @@ class Calls(RuleBasedStateMachine):
                 if self.known.origin[i] == origin.number and states[i] == State.WAITING and i not in again
             ]
             assert len(origin.queue) == len(waiting)
+        seen = fill_in(CrawlStatus(), self.frontier, self.now)
+        errands = self.frontier.errands_out - sum(1 for take in self.out if take.number is None or take.number < 0)
+        assert seen.waiting == sum(host.waiting for host in seen.hosts) == self.frontier.waiting + errands
+        assert seen.in_flight == len(self.out)
         for host in self.frontier.hosts.values():
             assert host.in_flight == sum(1 for take in self.out if take.origin.host is host) <= self.per_host
         assert self.budget is None or len(self.first_takes) <= self.budget

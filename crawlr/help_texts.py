@@ -80,6 +80,7 @@ EXAMPLES = (
     ("crawlr https://example.com --exclude '\\?'", "no URL with a query"),
     ("crawlr https://example.com --resume", "go on after an interruption"),
     ("crawlr https://example.com -o map.json -o pages.csv -o edges.csv", "tables, too"),
+    ("crawlr https://example.com --extract-css h1=h1 -o pages.csv", "and the h1 of each page"),
     ("crawlr https://example.com --fail-on broken,slow=2s", "status 10 when a link is broken"),
     ("crawlr export sitemap.json -o site.graphml", "any output later, without crawling"),
     ("crawlr why https://example.com/old-page", "where it was found, what became of it"),

@@ -55,6 +55,10 @@ _ADDRESSES = (
 _ASKED_AT_ONCE = 1000
 
 
+MOST_NAMES = 200
+"""Columns that a table may get by what was taken out of pages: more are no columns any more."""
+
+
 class Address(NamedTuple):
     """What lies behind an id, in short. Made by CrawlView, read by sinks for the ends of edges."""
 
@@ -221,6 +225,19 @@ class CrawlView:
         """Whether something was taken out of a page, or went wrong with that."""
         ((found,),) = self._journal.query("SELECT EXISTS (SELECT 1 FROM extracts)")
         return bool(found)
+
+    def extract_names(self) -> tuple[str, ...]:
+        """The names in what was taken out of pages, in order of appearance; none when one is no object, or when there
+        are more than MOST_NAMES."""
+        names: dict[str, None] = {}
+        for (text,) in self._journal.query("SELECT value FROM extracts WHERE value IS NOT NULL ORDER BY id"):
+            value = json.loads(text)
+            if not isinstance(value, dict):
+                return ()
+            names.update(dict.fromkeys(value))
+            if len(names) > MOST_NAMES:
+                return ()
+        return tuple(names)
 
     def addresses(self, ids: Iterable[int]) -> dict[int, Address]:
         """What lies behind each of these ids, in scope or not."""

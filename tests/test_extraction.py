@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import io
 import json
 import re
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from crawlr.extract_rules import ExtractRules
 from crawlr.options import Options
 from crawlr.parse.extraction import LIMIT, Extractor
 from crawlr.records import Outcome, PageRecord
+from crawlr.sinks import csv_file
+from crawlr.sinks.tables import Column, Kind, Table
 from tests import user_functions
 from tests.conftest import Command, Crawl
 from tests.fakeweb import FakeWeb, Page
@@ -373,15 +376,55 @@ def test_command_finds_a_module_in_the_working_folder(run_cli: Command, site: Ma
 
     expected = {"h": ["12"], "price": "12", "n": -1, "formula": "=1+1"}
     [row, missing] = csv.DictReader((tmp_path / "pages.csv").read_text().splitlines())
-    assert (expected, "") == (json.loads(row["extract"]), row["extract_error"])
-    assert ("", "") == (missing["extract"], missing["extract_error"])
+    in_cells = {"extract.h": "12", "extract.price": "12", "extract.n": "-1", "extract.formula": "'=1+1"}
+    assert in_cells == {name: cell for name, cell in row.items() if name in in_cells}
+    assert {""} == {missing[name] for name in (*in_cells, "extract_error")}
+    assert [*in_cells, "extract_error"] == list(row)[-5:]
     [line, _] = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
     assert expected == line["extract"]
     [row, _] = csv.DictReader((tmp_path / "again.csv").read_text().splitlines())
-    assert expected == json.loads(row["extract"])
+    assert in_cells == {name: cell for name, cell in row.items() if name in in_cells}
     from pyarrow import parquet
 
     assert [json.dumps(expected), None] == parquet.read_table(tmp_path / "pages.parquet")["extract"].to_pylist()
+
+
+TABLES = [
+    (["a.b, c", "d"], "a.b, c | d"),
+    ([], ""),
+    ([1, "a"], '[1, "a"]'),
+    ({"b": None}, '{"b": null}'),
+    (True, "true"),
+    (1.5, "1.5"),
+    ("-1", "'-1"),
+    (None, ""),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), TABLES, ids=range(len(TABLES)))
+def test_a_cell_of_a_table_can_be_read(value: Any, expected: str) -> None:
+    """Texts are joined, other values are what JSON has, and nothing is a formula."""
+    columns = (Column("id", Kind.WHOLE), Column("extract", Kind.JSON), Column("end"))
+    rows = [(1, {"x": value}, "e"), (2, None, "e")]
+    out = io.StringIO()
+    csv_file.write(out, Table(columns=columns, rows=lambda: iter(rows), json_keys=lambda: ("x",)))
+
+    header, first, second = csv.reader(out.getvalue().splitlines())
+    assert ["id", "extract.x", "end"] == header
+    assert (["1", expected, "e"], ["2", "", "e"]) == (first, second)
+
+
+def test_results_that_are_no_objects_have_one_column(crawl: Crawl, tmp_path: Path) -> None:
+    """Nor have those with names without number, as when a function makes names of what it finds."""
+    for name in ("a_list", "many_names"):
+        out = tmp_path / f"{name}.csv"
+        crawlr.crawl(
+            f"{HOST}/", fetcher=shop(), rps=0, parse_procs=1, out=str(out), extract=f"tests.user_functions:{name}"
+        ).close()
+        row = next(csv.DictReader(out.read_text().splitlines()))
+
+        assert ["extract", "extract_error"] == list(row)[-2:]
+        assert json.loads(row["extract"])
 
 
 def test_an_error_is_shown_and_said_once(run_cli: Command, site: MakeSite, tmp_path: Path) -> None:

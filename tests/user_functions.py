@@ -36,6 +36,10 @@ def a_list(document: ParsedDocument) -> list[str]:
     return [document.url]
 
 
+def many_names(document: ParsedDocument) -> dict[str, int]:
+    return {f"{document.url} {number}": number for number in range(201)}
+
+
 async def later(document: ParsedDocument) -> str:
     return document.url
 

@@ -9,6 +9,9 @@ it Excel asks for the encoding under Data, From Text/CSV.)
 
 A cell that a spreadsheet would take for a formula gets an apostrophe before it. That is done to every text, since
 titles, types, errors and addresses come from the web, and to no number.
+
+A column of JSON objects (`extract`) becomes one for each name in them (`extract.price`), several texts under one name
+being joined by " | ". Where not all are objects it stays one, with lists and objects as JSON.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import csv
 from collections.abc import Iterator
 from typing import TextIO
 
+from crawlr.records import Json
 from crawlr.sinks.sitemap_json import dumps
-from crawlr.sinks.tables import Cell, Table
+from crawlr.sinks.tables import Cell, Kind, Table
 from crawlr.sinks.texts import storable
 
 __all__ = ["defused", "write"]
@@ -33,13 +37,20 @@ def write(out: TextIO, table: Table) -> int:
     if table.has_mark:
         out.write("\ufeff")
     writer = csv.writer(_EndingInLf(out), lineterminator="\r\n")
-    writer.writerow([column.name for column in table.columns])
+    names = [column.name for column in table.columns]
+    place = next((place for place, column in enumerate(table.columns) if column.kind is Kind.JSON), None)
+    keys = () if place is None else table.json_keys()
+    if keys and place is not None:
+        names[place : place + 1] = [storable(f"{names[place]}.{key}") for key in keys]
+    writer.writerow(names)
     count = 0
 
     def cells() -> Iterator[list[Cell]]:
         nonlocal count
         for row in table.rows():
             count += 1
+            if keys and place is not None:
+                row = (*row[:place], *_parts(row[place], keys), *row[place + 1 :])  # noqa: PLW2901  # the same row
             yield [cell if cell is None or type(cell) is int else _shown(cell, table.flags) for cell in row]
 
     writer.writerows(cells())
@@ -66,6 +77,17 @@ def _shown(cell: Cell, flags: tuple[str, str]) -> Cell:
     elif isinstance(cell, (list, dict)):
         cell = dumps(cell)
     return defused(cell) if isinstance(cell, str) else cell
+
+
+def _parts(cell: Cell, keys: tuple[str, ...]) -> list[Json]:
+    found = [cell.get(key) for key in keys] if isinstance(cell, dict) else [None] * len(keys)
+    return [_joined(each) for each in found]
+
+
+def _joined(value: Json) -> Json:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return " | ".join(str(each) for each in value)
+    return value
 
 
 def defused(text: str) -> str:

@@ -108,7 +108,8 @@ def native(source: Source) -> Table:
                     *((page.extract, page.extract_error) if has_extracts else ()),
                 )
 
-    return Table(columns=(*_NATIVE, *_EXTRACT) if has_extracts else _NATIVE, rows=rows)
+    columns = (*_NATIVE, *_EXTRACT) if has_extracts else _NATIVE
+    return Table(columns=columns, rows=rows, json_keys=source.view.extract_names)
 
 
 # ---------------------------------------------------------------- Screaming Frog

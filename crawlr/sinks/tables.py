@@ -31,7 +31,7 @@ class Kind(StrEnum):
     WORDS = "words"
     """A tuple of texts."""
     JSON = "json"
-    """Any value of JSON. Where a cell can't hold one, lists and objects are text (JSON)."""
+    """Any value of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,9 @@ class Table:
     """CSV begins with a byte order mark, by which Excel knows UTF-8."""
     flags: tuple[str, str] = ("true", "false")
     """How CSV spells True and False."""
+    json_keys: Callable[[], tuple[str, ...]] = tuple
+    """The names in the objects of the column of JSON (one at most), by which CSV parts it; none when not every cell is
+    an object."""
     leaves_out_none: bool = False
     """A JSON line has no keys without a value."""
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from crawlr.grammar import COMMANDS, Command
 from crawlr.option_reading import refusal
-from crawlr.option_table import ABOUT, Row, rows
+from crawlr.option_row import Row, rows
+from crawlr.option_table import ABOUT
 
 __all__ = ["lines"]
 

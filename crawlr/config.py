@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from crawlr.config_file import FOUND, NAMES, URLS, nearest, read_file
 from crawlr.errors import CrawlrError, OptionsError, StateError
 from crawlr.option_reading import mask_userinfo
-from crawlr.option_table import SCREEN, Row
+from crawlr.option_row import Row
+from crawlr.option_table import SCREEN
 from crawlr.options import Options
 
 __all__ = ["COMMAND_LINE", "NAMES", "NOT_OF_A_CRAWL", "URLS", "Asked", "gather", "placed", "told"]
@@ -94,11 +95,15 @@ def told(asked: Asked, options: Options) -> Iterator[str]:
         yield f"file {os.path.abspath(asked.file)}"
     for name in asked.others:
         yield f"variable {name} is none of crawlr's"
-    urls = ["input_file" if "input_file" in asked.origins else URLS, *options.effective()]
-    shown: dict[str, object] = {urls[0]: [mask_userinfo(seed) for seed in options.seeds]} | options.effective()
+    values: dict[str, object] = {
+        URLS: [mask_userinfo(seed) for seed in options.seeds],
+        **options.effective(),
+        **{name: asked.values.get(name, False) for name in sorted(_SCREEN)},
+    }
+    origins = {URLS: asked.origins.get("input_file")} | asked.origins
     defaults = Options().effective()
-    for name, value in (shown | {name: asked.values.get(name, False) for name in sorted(_SCREEN)}).items():
-        origin = asked.origins.get(name)
+    for name, value in values.items():
+        origin = origins.get(name)
         if origin is None:
             origin = "default" if value == defaults.get(name, value) else "follows from other options"
         yield f"{name}={json.dumps(value, ensure_ascii=False)} ({origin})"

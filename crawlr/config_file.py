@@ -15,7 +15,8 @@ import stat
 from collections.abc import Iterator, Mapping
 
 from crawlr.errors import OptionsError
-from crawlr.option_table import CRAWL, SCREEN, Row, rows
+from crawlr.option_row import Row, rows
+from crawlr.option_table import CRAWL, SCREEN
 
 __all__ = ["FOUND", "NAMES", "URLS", "nearest", "read_file"]
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from crawlr import __version__, help_texts
 from crawlr.errors import OptionsError
-from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, HELP, SCREEN, WHY, Group, Row
+from crawlr.option_row import Group, Row
+from crawlr.option_table import ABOUT, CONFIG, CRAWL, DIFF, EXPORT, HELP, SCREEN, WHY
 
 __all__ = ["COMMANDS", "Command", "build_parser", "parse"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from crawlr import __version__, help_texts
 from crawlr.grammar import COMMANDS
-from crawlr.option_table import Group, Row
+from crawlr.option_row import Group, Row
 
 __all__ = ["lines"]
 

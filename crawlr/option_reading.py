@@ -14,7 +14,8 @@ from crawlr import option_values
 from crawlr.errors import OptionsError
 from crawlr.formats import Columns, Format, Output, check_columns, outputs_of
 from crawlr.gate_rules import Gate, read_gates
-from crawlr.option_table import CRAWL, DIFF, Kind, rows
+from crawlr.option_row import Kind, rows
+from crawlr.option_table import CRAWL, DIFF
 
 __all__ = [
     "MASK",

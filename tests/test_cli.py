@@ -19,7 +19,8 @@ import pytest
 import crawlr
 from crawlr import grammar
 from crawlr.cli import main
-from crawlr.option_table import ABOUT, CONFIG, SCREEN, rows
+from crawlr.option_row import rows
+from crawlr.option_table import ABOUT, CONFIG, SCREEN
 from crawlr.options import Options
 from tests.servers.local import Reply, page
 

@@ -20,7 +20,7 @@ import pytest
 from crawlr import completion, man
 from crawlr.cli import main
 from crawlr.grammar import COMMANDS
-from crawlr.option_table import Row, rows
+from crawlr.option_row import Row, rows
 
 SHELLS = ("bash", "zsh", "fish")
 LIMIT = 20.0

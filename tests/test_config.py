@@ -14,7 +14,8 @@ from crawlr import config
 from crawlr.cli import main
 from crawlr.config import gather
 from crawlr.errors import OptionsError
-from crawlr.option_table import CRAWL, SCREEN, rows
+from crawlr.option_row import rows
+from crawlr.option_table import CRAWL, SCREEN
 from crawlr.options import Options
 from tests.servers.local import page
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1] / "crawlr"
 LAYERS = [
     # lowest first; a module imports only from layers below its own; a package is one room here
     {"errors", "records", "scrub", "failpoints", "help_texts", "content_coding", "option_values", "machine"},
-    {"json_text", "selectors", "streams", "web_page"},
+    {"json_text", "selectors", "option_row", "streams", "web_page"},
     {"formats", "gate_rules", "extract_rules"},
     {"option_table"},
     {"option_reading"},

@@ -18,7 +18,8 @@ import pytest
 
 from crawlr import grammar
 from crawlr.formats import Format
-from crawlr.option_table import ABOUT, CONFIG, CRAWL, SCREEN, rows
+from crawlr.option_row import rows
+from crawlr.option_table import ABOUT, CONFIG, CRAWL, SCREEN
 from crawlr.options import Options
 from crawlr.records import Outcome, SkipReason, UnvisitedReason
 from crawlr.sinks import sitemap_json

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlr import grammar, verbs
@@ -68,8 +68,9 @@ def _run(words: list[str]) -> int:
         _note_odd_seeds(given.get("seeds", ()))
     values = {name: value for name, value in asked.values.items() if name not in config.NOT_OF_A_CRAWL}
     urls: Any = asked.values.get(config.URLS, ())
-    if "extract" in values and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # last: nothing that lies here takes the place of an installed module
+    if "extract" in values:
+        with suppress(FileNotFoundError):  # the working folder is gone
+            sys.path.append(os.getcwd())  # last: nothing that lies here takes the place of an installed module
     try:
         options = Options.make(urls, **values)
         return _crawl(options, look, told=config.told(asked, options))

@@ -34,4 +34,6 @@ class WebSource:
 
         Everything else is as by `crawlr.crawl`, and so is the result.
         """
+        if not callable(consumer):
+            raise TypeError(f"read_into() takes a function that takes a WebPage, not {consumer!r}")
         return crawl(self._seeds, on_content=consumer, **self._options)  # type: ignore[arg-type]  # crawl checks

@@ -82,6 +82,7 @@ def test_css_gives_texts(selector: str, expected: list[str]) -> None:
         ("string(//title)", [" A  shop "]),
         ("//comment()", ["a note"]),
         ("//p[re:test(., '^\\d+ E')]", ["12 EUR"]),
+        ("//h1/namespace::*", ["http://www.w3.org/XML/1998/namespace"]),
         ("//video", []),
     ],
 )

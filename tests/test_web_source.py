@@ -151,6 +151,38 @@ def test_what_the_consumer_raises_ends_the_crawl(tmp_path: Path, error: BaseExce
     assert out.with_name("map.json.crawl").exists()
 
 
+def test_no_page_is_given_twice_after_the_consumer_failed(tmp_path: Path) -> None:
+    """A resume goes on behind the group in which it failed."""
+
+    def star() -> FakeWeb:
+        pages = {f"{HOST}/{n}": Page() for n in range(300)}
+        return FakeWeb({f"{HOST}/": Page(links=tuple(f"/{n}" for n in range(300))), **pages})
+
+    given: list[str] = []
+
+    def consume(found: crawlr.WebPage) -> None:
+        given.append(found.url)
+        if len(given) == 5:
+            raise ConsumerError
+
+    options: dict[str, Any] = {"rps": 0, "parse_procs": 1, "out": str(tmp_path / "map.json")}
+    with pytest.raises(ConsumerError):
+        crawlr.WebSource(f"{HOST}/", fetcher=star(), **options).read_into(consume)
+    crawlr.WebSource(f"{HOST}/", fetcher=star(), resume=True, **options).read_into(consume).close()
+
+    assert len(set(given)) == len(given)
+    assert 100 < len(given) <= 301
+
+
+def test_a_consumer_has_to_be_a_function() -> None:
+    """That is told before anything is requested."""
+    fake = chain(1)
+    with pytest.raises(TypeError, match="takes a function that takes a WebPage, not 3"):
+        crawlr.WebSource(f"{HOST}/0", fetcher=fake).read_into(3)  # type: ignore[arg-type]  # the mistake
+
+    assert [] == fake.requests
+
+
 def test_consumer_is_called_in_the_calling_thread() -> None:
     """It needs no lock, and an SQLite connection will do."""
     threads = set()

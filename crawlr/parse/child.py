@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 __all__ = [
     "BETWEEN",
-    "LATE",
     "MARK_BYTES",
     "NOT_FOR_PARSERS",
     "PAGE",
+    "TIME_IS_UP",
     "Answer",
     "Batch",
     "Mark",
@@ -47,9 +47,9 @@ MARK_BYTES = mmap.PAGESIZE
 NOT_FOR_PARSERS = frozenset({signal.SIGINT, signal.SIGUSR1})
 """What a terminal's Ctrl-C or `kill -USR1 -- -GROUP` sends to every process of a crawl; only the main one is meant."""
 BETWEEN, PAGE = 0, 1
-LATE = 1.1
-"""A page is ended between once and LATE times its limit: the clock is wound again only after a tenth of it, because
-winding costs 50 us (a thread) and a page 1,500."""
+TIME_IS_UP = signal.SIGALRM
+"""What ends a process whose page takes too long. The timer is the kernel's: it needs no thread, costs under a
+microsecond to wind, and ends a process that never gives the GIL back."""
 
 Answer = tuple[bool, list[tuple[str, str]], list[tuple[object, ...]], int]
 """What the work returns: table_was_reset, new_links, results, rss_bytes."""
@@ -67,32 +67,10 @@ class Mark(NamedTuple):
     page: int
 
 
-class _PageClock:
-    """Ends this process when a page takes longer than `limit` seconds."""
-
-    def __init__(self) -> None:
-        self.limit = 0.0
-        self._wind_again = 0.0
-
-    def begin(self) -> None:
-        now = time.monotonic()
-        if self.limit and now >= self._wind_again:
-            try:
-                faulthandler.dump_traceback_later(self.limit * LATE, exit=True)
-            except RuntimeError as error:  # no memory for its thread
-                raise MemoryError(str(error)) from error
-            self._wind_again = now + self.limit * (LATE - 1)
-
-    def stop(self) -> None:
-        if self._wind_again:
-            faulthandler.cancel_dump_traceback_later()
-            self._wind_again = 0.0
-
-
-_clock = _PageClock()
 _mark: mmap.mmap | None = None
 _call = 0
 _work: Work | None = None
+_page_seconds = 0.0
 _broken: str | None = "the process was not prepared"
 
 
@@ -102,21 +80,22 @@ def enter(shared: Connection, payload: bytes, *, page_seconds: float, memory: in
     `shared` carries the descriptor of the shared file. `payload` is pickled: (initializer, its arguments, work); it is
     opened here so that a failing import is heard. `memory`: bytes beyond what the process has when it is ready.
     """
-    global _broken, _mark, _work
+    global _broken, _mark, _page_seconds, _work
     try:
         _mark = mmap.mmap(shared.fileno(), MARK_BYTES)
         _keep_off_terminal(shared.fileno())
         shared.close()
         threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
         faulthandler.enable()
+        signal.signal(TIME_IS_UP, signal.SIG_DFL)
+        faulthandler.register(TIME_IS_UP, chain=True)  # its last words say where the page was
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {TIME_IS_UP})
         initializer, arguments, _work = pickle.loads(payload)  # noqa: S301  # from our own parent
         initializer(*arguments)
         gc.collect()
         gc.freeze()
-        _clock.limit = page_seconds
-        _clock.begin()  # its thread's stack belongs to what the process has
         _limit_memory(memory)
-        _clock.stop()
+        _page_seconds = page_seconds
         _broken = None
     except BaseException as error:  # noqa: BLE001  # greet tells it
         _broken = f"{type(error).__name__}: {error}"[:500]
@@ -145,16 +124,15 @@ def run(call: int, batch: Batch) -> tuple[float, Answer, float]:
     try:
         answer = _work(batch)
     finally:
-        _clock.stop()
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         _set_mark(BETWEEN, 0)
     return time.perf_counter() - started, answer, time.thread_time() - cpu
 
 
 def begin_page(index: int) -> None:
-    """From here on a hang or a death is the fault of page `index` of the batch. MemoryError when there is none for the
-    clock."""
+    """From here on a hang or a death is the fault of page `index` of the batch."""
     _set_mark(PAGE, index)
-    _clock.begin()
+    signal.setitimer(signal.ITIMER_REAL, _page_seconds)
 
 
 def rss() -> int:

@@ -205,6 +205,10 @@ class ParseProcess:
             return ""
         return os.pread(self._words, 65536, child.MARK_BYTES).decode("utf-8", "replace")
 
+    def is_out_of_time(self) -> bool:
+        """Whether the clock of its page has ended it."""
+        return self.how_it_ended() == f"was killed by {child.TIME_IS_UP.name}"
+
     def how_it_ended(self) -> str | None:
         """How the process ended, as in "was killed by SIGSEGV" or "ended with status 1"; None while it lives.
 

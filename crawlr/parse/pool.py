@@ -134,7 +134,7 @@ class ParsePool:
         self._in_flight = 0
         self._slot_seconds = 0.0  # up to _counted_at
         self._counted_at: float | None = None
-        self._call_limit = work.page_seconds * child.LATE + GRACE
+        self._call_limit = work.page_seconds + GRACE
         self._worn_bytes = min(WORN_BYTES, work.memory // 2)
 
     @property
@@ -476,7 +476,7 @@ class ParsePool:
     def _how_it_went(self, process: ParseProcess, error: BaseException | None) -> tuple[Outcome, str]:
         """(what a page is recorded with if this is its fault, the same in words)"""
         words = process.last_words()
-        if words.startswith("Timeout (") or "\nTimeout (" in words or isinstance(error, TimeoutError):
+        if isinstance(error, TimeoutError) or process.is_out_of_time():
             return Outcome.PARSE_TIMEOUT, f"parsing took longer than {self._work.page_seconds:g} s"
         if isinstance(error, MemoryError) or _last_line(words).startswith("MemoryError"):
             return Outcome.PARSE_MEMORY, f"parsing needed more than {self._work.memory // (1024 * 1024)} MiB"

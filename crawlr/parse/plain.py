@@ -40,10 +40,9 @@ _CUT = tokens.cuts(RAW_TEXT | _NEVER_PLAIN)
 
 def scan(text: str, wanted: frozenset[str]) -> Elements | None:
     """The elements of the wanted names, in document order, and the title; None: the page is not plain."""
-    if _leaves_open(text) > _MOST_OPEN:
-        return None
     markup = _without_contents(text, wanted)
-    if markup is None or not _is_plain(markup):
+    tags = None if markup is None else _count_plain(markup)
+    if markup is None or tags is None or (tags > _MOST_OPEN and tags - 2 * markup.count(b"</") > _MOST_OPEN):
         return None
     found: list[Element] = []
     has_title = False
@@ -56,11 +55,6 @@ def scan(text: str, wanted: frozenset[str]) -> Elements | None:
     if "form" in wanted and sum(name == "form" for name, _ in found) > 1:
         return None  # a form in a form is none
     return Elements(found, scanner.find_title(text) if has_title else None)
-
-
-def _leaves_open(text: str) -> int:
-    """Start tags more than end tags, where there can be too many."""
-    return text.count("<") - 2 * text.count("</") if len(text) > 3 * _MOST_OPEN else 0
 
 
 def _without_contents(text: str, wanted: frozenset[str]) -> bytes | None:
@@ -92,22 +86,30 @@ def _without_contents(text: str, wanted: frozenset[str]) -> bytes | None:
     return "".join(pieces).encode("utf-8", "replace")
 
 
-def _is_plain(markup: bytes) -> bool:
+def _count_plain(markup: bytes) -> int | None:
+    """The number of tags, end tags too; None: the page is not plain."""
     if b"\x01" in markup or b"\x02" in markup:
-        return False
+        return None
     marked = markup.replace(b'="', b'\x01"')
-    if not _pairs_up(marked):
+    tags = _count_paired(marked)
+    if tags is None:
         marked = marked.replace(b"='", b"\x02'")
-        if not _pairs_up(marked):
-            return False
-    return not any(_is_in_tag(marked, late.start()) for late in _LATE_QUOTE.finditer(marked))
+        tags = _count_paired(marked)
+    if tags is None or any(_is_in_tag(marked, late.start()) for late in _LATE_QUOTE.finditer(marked)):
+        return None
+    return tags
 
 
-def _pairs_up(marked: bytes) -> bool:
+def _count_paired(marked: bytes) -> int | None:
+    """The number of `<` that have their `>` beside them once values are dropped; None: some have none."""
     left = marked.translate(None, _DROPPED)
     for value in (b'\x01""', b'\x01"\'"', b"\x02''"):
         left = left.replace(value, b"")
-    return b"<" not in left.replace(b"<>", b"") or b"<" not in _OTHER_QUOTES_WITHIN.sub(b"", left).replace(b"<>", b"")
+    rest = left.replace(b"<>", b"")
+    if b"<" in rest:
+        left = _OTHER_QUOTES_WITHIN.sub(b"", left)
+        rest = left.replace(b"<>", b"")
+    return None if b"<" in rest else (len(left) - len(rest)) // 2
 
 
 def _is_in_tag(marked: bytes, position: int) -> bool:

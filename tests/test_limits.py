@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlr.limits import Load, predict
+from crawlr.limits import Load, limiter, limiter_word, predict
 from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming
 from crawlr.stats import Period, Stages, Timeline, Wait
 from tests.conftest import Crawl
@@ -182,3 +182,25 @@ def test_timeline_of_a_long_crawl_stays_small() -> None:
     assert timeline.every > 1.0
     assert Timeline.MOST * 2 * 3 == sum(row.pages for row in timeline.rows)
     assert {0.5} == {row.fetch_share for row in timeline.rows}
+
+
+@pytest.mark.parametrize("pause", [0.0, 4.0, 300.0])
+def test_pause_does_not_change_the_limit(pause: float) -> None:
+    """Shares, the limit and predictions are those of the time in which the crawl was not paused."""
+    stages = Stages(fetch_busy=40.0, parsed=1000, waits=dict.fromkeys(Wait, 0.0) | {Wait.PARSE: 8.0})
+    stages.waits[Wait.PAUSED] = pause
+    load = Load(
+        stages=stages,
+        elapsed=10.0 + pause,
+        procs=2,
+        concurrency=20,
+        parse_busy=19.0,
+        parse_cpu=19.0,
+        parse_slots=2 * (10.0 + pause),
+        main_cpu=1.0,
+        rate="",
+    )
+
+    assert limiter(load) == "parse: 2 procs 95% busy, fetchers 20% busy"
+    assert limiter_word(load) == ("paused" if pause > 10 else "parse")
+    assert predict(load, 4) == pytest.approx(2.0)

@@ -326,7 +326,8 @@ class Coordinator:
         if take.is_first:
             rules = self._errands.rules.get(take.origin.number)
             if rules is not None and not rules.allows(url, self._options.agent):
-                self._ledger.skip(number, url, SkipReason.ROBOTS_DISALLOWED, None)
+                rule = rules.refusal(url, self._options.agent)
+                self._ledger.skip(number, url, SkipReason.ROBOTS_DISALLOWED, rule)
                 self._frontier.give_back(take)
                 return False
         asked = self._in_flight.ask(number, url, take.origin.host)

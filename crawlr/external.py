@@ -191,7 +191,8 @@ class ExternalCheck:
             rules = self._rules.get(take.origin.number)
             if rules is not None and not rules.allows(url, self._options.agent):
                 self._frontier.give_back(take)
-                self._record(number, None, SkipReason.ROBOTS_DISALLOWED, None)
+                rule = rules.refusal(url, self._options.agent)
+                self._record(number, None, SkipReason.ROBOTS_DISALLOWED, rule)
                 self._end(number)
                 return None
         return FetchTask(id=number, url=errand.url, kind=errand.kind, method=errand.method, attempt=errand.attempt)

@@ -196,11 +196,8 @@ def _says(gate: Gate, entry: Entry) -> str:
             return f"is {entry.depth:,} links away"
         case Name.ROBOTS:
             why = f": {entry.error}" if entry.error else ""
-            return (
-                "blocked by robots.txt"
-                if entry.reason == SkipReason.ROBOTS_DISALLOWED
-                else f"robots.txt unreachable{why}"
-            )
+            is_rule = entry.reason == SkipReason.ROBOTS_DISALLOWED
+            return f"{'blocked by robots.txt' if is_rule else 'robots.txt unreachable'}{why}"
     return _answer(entry.status, entry.outcome, entry.error)
 
 

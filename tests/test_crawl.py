@@ -43,6 +43,7 @@ def test_a_page_is_requested_once_and_a_forbidden_one_never(crawl: Crawl, site: 
     assert sorted(ground.targets()) == ["/", "/a"]
     assert set(crawled.map.pages) == {"/", "/a"}
     assert crawled.map.reasons == {"/private": "robots_disallowed"}
+    assert [row["error"] for row in crawled.map["skipped"]] == ["Disallow: /private for *"]
     assert crawled.map["stats"]["unique_urls"] == 3
 
 

@@ -137,6 +137,7 @@ def test_robots_txt_is_obeyed(site: Any, crawl: Any) -> None:
     assert outside.targets(files=True).count("/robots.txt") == 1
     assert asked(outside) == [("HEAD", "/open")]
     assert (found[links[0]]["class"], found[links[0]]["outcome"]) == ("unchecked", "robots_disallowed")
+    assert found[links[0]]["error"] == "Disallow: /private for *"
     assert found[links[1]]["class"] == "ok"
 
 

@@ -78,6 +78,7 @@ def test_screen_of_a_whole_crawl(screen: Screen, lines: io.StringIO, notes: io.S
     screen.page(record("/"))
     screen.page(record("/old-page", status=404, outcome=Outcome.HTTP_ERROR, links=0, millis=41))
     screen.skipped(HOME + "/admin", SkipReason.ROBOTS_DISALLOWED, None)
+    screen.skipped(HOME + "/private/x", SkipReason.ROBOTS_DISALLOWED, "Disallow: /private/ for *")
     screen.finished(summary(limit="parse: 8 procs 97% busy, fetchers 34% busy"))
 
     assert lines.getvalue().splitlines() == [
@@ -85,6 +86,7 @@ def test_screen_of_a_whole_crawl(screen: Screen, lines: io.StringIO, notes: io.S
         "  200  /                      14 links    82ms",
         "  404  /old-page               0 links    41ms",
         "  --   /admin                 blocked by robots.txt",
+        "  --   /private/x             blocked by robots.txt: Disallow: /private/ for *",
         "done  pages=842 ok=820 errors=22 skipped=17 unique_urls=1,204 elapsed=48s",
         "limit parse: 8 procs 97% busy, fetchers 34% busy",
         "wrote sitemap.json (842 pages, 3,118 edges)",

@@ -177,6 +177,51 @@ def test_only_the_first_500_kib_count_and_no_half_line() -> None:
     assert [allows(body, path) for path in ("/early", "/private", "/late", "/")] == [False, True, True, True]
 
 
+REFUSALS = {
+    # rules, path: the rule that refuses it
+    ("User-agent: *\nDisallow: /private/", "/private/x"): "Disallow: /private/ for *",
+    (
+        "User-agent: *\nDisallow: /\n\nUser-agent: Crawlr/1.0\nDisallow: /own # ours",
+        "/own",
+    ): "Disallow: /own for crawlr",
+    ("User-agent: *\nDisallow: /a\nDisallow: /a/b\nAllow: /a/b/c\nDisallow: /a/", "/a/b/d"): "Disallow: /a/b for *",
+    ("User-agent: *\nDisallow: /*.pdf$\nDisallow: /x", "/y.pdf"): "Disallow: /*.pdf$ for *",
+    ("User-agent: *\ndisalow /caf\u00e9 au lait", "/caf%C3%A9%20au%20lait"): "Disallow: /caf\u00e9 au lait for *",
+    ("User-agent: *\nDisallow: /open\nAllow: /open/door", "/open/door"): None,
+    ("User-agent: *\nDisallow: /", "/robots.txt"): None,
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[1])
+def test_refusal_quotes_the_rule(case: tuple[str, str]) -> None:
+    """The longest that matches, as its author wrote it, and the agent of its group."""
+    text, path = case
+
+    assert parse(text.encode()).refusal(SITE + path, "crawlr") == REFUSALS[case]
+
+
+def test_refusal_can_be_stored_and_printed() -> None:
+    """Bytes that are no UTF-8 are replaced, and a rule as long as the file is cut."""
+    broken = parse(b"User-agent: *\nDisallow: /\xe9\n").refusal(f"{SITE}/%E9", "crawlr")
+    endless = parse(b"User-agent: *\nDisallow: /" + b"*x" * 5000 + b"\n").refusal(f"{SITE}/{'x' * 5000}", "crawlr")
+
+    assert broken == "Disallow: /\N{REPLACEMENT CHARACTER} for *"
+    assert endless is not None
+    assert len(endless) < 250
+
+
+def test_refusals_of_many_rules_are_found_fast() -> None:
+    """Each of ten thousand rules is found, within milliseconds."""
+    rules = parse(b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(10_000)))
+    rules.refusal(f"{SITE}/9999/x", "crawlr")
+    began = time.process_time()
+
+    found = [rules.refusal(f"{SITE}/{number}/x", "crawlr") for number in range(0, 10_000, 500)]
+
+    assert found == [f"Disallow: /{number}/ for *" for number in range(0, 10_000, 500)]
+    assert time.process_time() - began < 1.0
+
+
 DELAYS = {
     "5": 5.0,
     "0.5": 0.5,
@@ -299,3 +344,17 @@ def test_any_pattern_meets_any_path(pattern: str, path: str) -> None:
     assert allows(text, f"/{path}") in (True, False)
     if not set(pattern) & set("*$%#? \t"):
         assert not allows(text, "/" + pattern.replace("é", "%C3%A9"))
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.text(alphabet="/ab*$%Ee9é ", max_size=8)), max_size=12),
+    st.text(alphabet="/ab*$%Ee9?", max_size=12),
+)
+def test_whatever_is_refused_has_a_rule(lines: list[tuple[bool, str]], path: str) -> None:
+    """One of those that are written, and only where the answer is no."""
+    written = [f"{'Allow' if is_allowed else 'Disallow'}: /{pattern}" for is_allowed, pattern in lines]
+    rules = parse("\n".join(["User-agent: *", *written]).encode())
+    found = rules.refusal(f"{SITE}/{path}", "crawlr")
+
+    assert (found is None) == rules.allows(f"{SITE}/{path}", "crawlr")
+    assert found is None or found.removesuffix(" for *") in {line.strip() for line in written}

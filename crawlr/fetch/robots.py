@@ -28,6 +28,9 @@ _MAX_WILDCARDS = 2_000
 """Rules of one agent that are used, without and with an asterisk. Those with one are tried one by one for each URL, in
 the main thread: 3 ms a URL at the limit."""
 
+_MAX_SHOWN = 200
+"""Characters of a rule that are quoted."""
+
 _ALLOW, _DISALLOW, _AGENT, _DELAY, _SITEMAP = range(5)
 _FIELDS = {
     "allow": _ALLOW,
@@ -48,8 +51,8 @@ _FIELDS = {
     "sitemaps": _SITEMAP,
     "site-map": _SITEMAP,
 }
-_Rules = list[tuple[bool, str]]
-"""True for Allow, and the pattern."""
+_Rules = list[tuple[bool, str, str]]
+"""True for Allow, the pattern, and what was written."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _TOKEN = re.compile(r"[^\s/;,(*]+")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
@@ -61,12 +64,13 @@ _UNSAFE = re.compile(rb"[^\x21-\x7e]")
 class RobotsRules:
     """The rules of one robots.txt. Made by `parse`, read by the coordinator (one thread)."""
 
-    __slots__ = ("_delays", "_groups", "_matchers", "sitemaps")
+    __slots__ = ("_delays", "_groups", "_matchers", "_refusals", "sitemaps")
 
     def __init__(self, *, groups: dict[str, list[_Rules]], delays: dict[str, float], sitemaps: tuple[str, ...]) -> None:
         self._groups = groups
         self._delays = delays
         self._matchers: dict[str, Protego | None] = {}
+        self._refusals: dict[str, _Refusals] = {}
         self.sitemaps = sitemaps
         """Values of the Sitemap lines as written, in order, each once; a relative one is for the caller to resolve."""
 
@@ -81,9 +85,19 @@ class RobotsRules:
             matcher = self._matchers[agent] = self._matcher(agent)
         if matcher is None:
             return True
-        if "%" in url:
-            url = _keep_foreign_escapes(url)
-        return bool(matcher.can_fetch(url, "*"))
+        return _is_allowed(matcher, url)
+
+    def refusal(self, url: str, agent: str) -> str | None:
+        """The rule by which `allows` says no, as it was written, with the agent of its group: "Disallow: /private for
+        *". None when it says yes. RFC 9309 §2.2.2: of all rules that match it is the longest.
+        """
+        if self.allows(url, agent):
+            return None
+        group = self._group_of(agent)
+        refusals = self._refusals.get(group)
+        if refusals is None:
+            refusals = self._refusals[group] = _Refusals(self._rules_of(group))
+        return f"Disallow: {refusals.rule(url)} for {group}"
 
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds of the Crawl-delay in the agent's group; None when there is none or it is no number."""
@@ -95,15 +109,65 @@ class RobotsRules:
 
     def _matcher(self, agent: str) -> Protego | None:
         """Protego over the rules of the agent's group; None when nothing is disallowed."""
-        rules = list(itertools.chain.from_iterable(self._groups.get(self._group_of(agent), [])))
+        rules = self._rules_of(self._group_of(agent))
+        return None if all(is_allowed for is_allowed, _, _ in rules) else _protego(rules)
+
+    def _rules_of(self, group: str) -> _Rules:
+        rules = list(itertools.chain.from_iterable(self._groups.get(group, [])))
         if len(rules) > _MAX_WILDCARDS:
             wild = [rule for rule in rules if "*" in rule[1]]
             plain = [rule for rule in rules if "*" not in rule[1]]
             rules = plain[:_MAX_PLAIN] + wild[:_MAX_WILDCARDS]  # their order means nothing: the longest wins
-        if all(is_allowed for is_allowed, _ in rules):
-            return None
-        lines = [f"{'Allow' if is_allowed else 'Disallow'}: {pattern}" for is_allowed, pattern in rules]
-        return Protego.parse("\n".join(["User-agent: *", *lines]))
+        return rules
+
+
+class _Refusals:
+    """Finds the rule that refuses a URL. Protego says only whether one does, so it is asked about some rules at a time,
+    the longest first, and then about each of these: that costs nothing for URLs that are allowed.
+    """
+
+    __slots__ = ("_matchers", "_rules")
+
+    _SOME = 64
+
+    def __init__(self, rules: _Rules) -> None:
+        self._rules = sorted((rule for rule in rules if not rule[0]), key=lambda rule: -len(rule[1]))
+        self._matchers: dict[tuple[int, int], Protego] = {}  # by the slice of the rules
+
+    def rule(self, url: str) -> str:
+        """The longest pattern that matches, as it was written. One does."""
+        begin, end = self._first(url, 0, len(self._rules), self._SOME)
+        found, _ = self._first(url, begin, end, 1)
+        return _shown(self._rules[found][2])
+
+    def _first(self, url: str, begin: int, end: int, step: int) -> tuple[int, int]:
+        """The first slice of so many rules of which one matches."""
+        for first in range(begin, end, step):
+            after = min(first + step, end)
+            matcher = self._matchers.get((first, after))
+            if matcher is None:
+                matcher = self._matchers[first, after] = _protego(self._rules[first:after])
+            if not _is_allowed(matcher, url):
+                return first, after
+        raise AssertionError(f"no rule refuses {url}")
+
+
+def _protego(rules: _Rules) -> Protego:
+    lines = [f"{'Allow' if is_allowed else 'Disallow'}: {pattern}" for is_allowed, pattern, _ in rules]
+    return Protego.parse("\n".join(["User-agent: *", *lines]))
+
+
+def _is_allowed(matcher: Protego, url: str) -> bool:
+    if "%" in url:
+        url = _keep_foreign_escapes(url)
+    return bool(matcher.can_fetch(url, "*"))
+
+
+def _shown(value: str) -> str:
+    """A pattern for a person: not endless, and without the surrogates that stand for bytes that are no UTF-8."""
+    if len(value) > _MAX_SHOWN:
+        value = value[: _MAX_SHOWN - 1] + "…"
+    return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def parse(body: bytes) -> RobotsRules:
@@ -140,7 +204,7 @@ def parse(body: bytes) -> RobotsRules:
         else:
             has_rules = True
             if value and agents:  # an empty Disallow forbids nothing; a rule before any agent is for nobody
-                rules.append((field == _ALLOW, _pattern(value)))
+                rules.append((field == _ALLOW, _pattern(value), value))
     return RobotsRules(groups=groups, delays=delays, sitemaps=tuple(sitemaps))
 
 

@@ -138,6 +138,7 @@ def load_of(stats: dict[str, Any]) -> Load:
         parse_cpu=parse["cpu_s"],
         parse_slots=parse["slot_s"],
         main_cpu=stats["main"]["cpu_s"],
+        cores=stats["machine"]["cores"],
         rate="",
     )
 

@@ -35,6 +35,8 @@ class Load:
     """Seconds that there were parser processes: their number may have changed."""
     main_cpu: float
     """Seconds that the main process was on cores, with its fetch threads: Python lets one of them run at a time."""
+    cores: int
+    """That this crawl may keep busy."""
     rate: str
     """How the host's rate came to be, for a person: "--rps 5" or "Crawl-delay 2s"."""
 
@@ -88,6 +90,7 @@ def since(now: Load, before: Load) -> Load:
         parse_cpu=now.parse_cpu - before.parse_cpu,
         parse_slots=now.parse_slots - before.parse_slots,
         main_cpu=now.main_cpu - before.main_cpu,
+        cores=now.cores,
         rate=now.rate,
     )
 
@@ -95,15 +98,21 @@ def since(now: Load, before: Load) -> Load:
 def predict(load: Load, procs: int) -> float:
     """How many times the pages a second `procs` parser processes would give, as far as these figures tell.
 
-    Each stage alone could do so many pages a second: the fetchers 1 / their busy time a page * slots, the parsers
-    likewise, the coordinator 1 / its waking time a page. The slowest decides, before and after. That each process
-    gets a core of its own is taken for granted; `bench.stages` shows how far such predictions were off.
+    What takes longest decides, before and after: the parsers' seconds of CPU over their number, the main process's (of
+    its threads one runs at a time), the fetchers' busy time over their number, a host's rate, the lack of known URLs,
+    or all seconds of CPU over the cores. `bench.stages` shows how far such predictions were off.
     """
-    pages = load.stages.parsed
-    if not pages or load.active <= 0 or load.parse_busy <= 0 or load.parse_slots <= 0:
+    if not load.stages.parsed or load.elapsed <= 0 or load.parse_cpu <= 0 or load.parse_slots <= 0:
         return 1.0
-    others = without_parsing(load)
-    return max(load.parse_share * load.active, others) / max(load.parse_busy / procs, others)
+    waits = load.stages.waits
+    others = max(
+        load.main_cpu,
+        load.stages.fetch_busy / load.concurrency,
+        waits[Wait.HOST],
+        waits[Wait.EMPTY],
+        (load.parse_cpu + load.main_cpu) / load.cores,
+    )
+    return max(load.parse_cpu / (load.parse_slots / load.elapsed), others) / max(load.parse_cpu / procs, others)
 
 
 def without_parsing(load: Load) -> float:

@@ -49,6 +49,7 @@ class Monitor:
         self._counts = counts
         self._tuner = tuner
         self._clock = clock
+        self._cores = machine.cores()
         self._started = clock()
         self._cpu_before = time.process_time()
         self._slots_before = parse_pool.slot_seconds
@@ -103,6 +104,7 @@ class Monitor:
             parse_cpu=self._parse.cpu,
             parse_slots=self._parse.slot_seconds - self._slots_before,
             main_cpu=time.process_time() - self._cpu_before,
+            cores=self._cores,
             rate=rate,
         )
 

@@ -151,10 +151,30 @@ def test_prediction_ends_where_another_stage_is_the_limit(procs: int, gain: floa
         parse_cpu=20.0,
         parse_slots=20.0,
         main_cpu=4.0,
+        cores=16,
         rate="",
     )
 
     assert pytest.approx(gain) == predict(load, procs)
+
+
+@pytest.mark.parametrize(("cores", "gain"), [(2, 1.0), (3, 1.25), (16, 2.5)])
+def test_prediction_ends_where_the_cores_do(cores: int, gain: float) -> None:
+    """20 s of parsing and 4 s of the main process within 10 s: 24 s of CPU take 8 s on three cores."""
+    load = Load(
+        stages=Stages(parsed=100),
+        elapsed=10.0,
+        procs=2,
+        concurrency=20,
+        parse_busy=20.0,
+        parse_cpu=20.0,
+        parse_slots=20.0,
+        main_cpu=4.0,
+        cores=cores,
+        rate="",
+    )
+
+    assert pytest.approx(gain) == predict(load, 8)
 
 
 def test_timeline_of_a_long_crawl_stays_small() -> None:

@@ -73,6 +73,7 @@ class Site:
             parse_cpu=pages * self.parse,
             parse_slots=procs * seconds,
             main_cpu=pages * self.main,
+            cores=self.cores,
             rate="--rps 0",
         )
         return load, 64 * procs if is_parse else 0

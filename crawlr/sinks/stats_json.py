@@ -70,6 +70,7 @@ def document(
             "pages": stages.parsed,
         },
         "main": {"cpu_s": load.main_cpu},
+        "machine": {"cores": load.cores},
         "coordinator": {
             "busy_share": load.coordinator_share,
             "dispatch_s": stages.dispatch,

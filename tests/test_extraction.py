@@ -311,6 +311,16 @@ def test_what_a_function_prints_goes_nowhere(crawl: Crawl, capfd: pytest.Capture
     assert ("", "") == capfd.readouterr()
 
 
+@pytest.mark.parametrize("name", ["forks", "forks_and_exits"])
+def test_a_child_that_a_function_forks_is_no_parser(crawl: Crawl, name: str) -> None:
+    """It comes back into our code as a second parser, and ends there: one result, no process left."""
+    crawled = crawl(f"{HOST}/", fetcher=shop(name), extract=user_functions.any_of_them)
+    pages = {row["url"].removeprefix(f"{HOST}/"): row for row in crawled.map["pages"]}
+
+    assert "parent" == pages[name]["extract"]
+    assert "/last" == pages["last"]["extract"]["path"]
+
+
 @pytest.mark.parametrize(
     ("name", "outcome"),
     [("hangs", Outcome.PARSE_TIMEOUT), ("eats", Outcome.PARSE_MEMORY), ("crashes", Outcome.PARSER_CRASH)],

@@ -137,5 +137,17 @@ def crashes(_: ParsedDocument) -> None:
     ctypes.string_at(0)
 
 
+def forks(_: ParsedDocument) -> object:
+    return "parent" if os.fork() else "child"
+
+
+def forks_and_exits(_: ParsedDocument) -> object:
+    child = os.fork()
+    if not child:
+        sys.exit(0)
+    os.waitpid(child, 0)
+    return "parent"
+
+
 def any_of_them(document: ParsedDocument) -> object:
     return globals().get(urlsplit(document.url).path.strip("/"), facts)(document)

@@ -56,8 +56,13 @@ class Extractor:
         selected = self._select(document) if self._selectors else None
         if self._function is None:
             return selected
-        with contextlib.redirect_stderr(self._stderr):
-            result = self._function(document)
+        process = os.getpid()
+        try:
+            with contextlib.redirect_stderr(self._stderr):
+                result = self._function(document)
+        finally:
+            if os.getpid() != process:
+                os._exit(0)  # a child that the function forked came back, or left by sys.exit: it is no parser
         if selected is None:
             return result
         if result is None:

@@ -93,7 +93,7 @@ def test_a_crawl_finds_what_was_made(server: str, latency: float, crawl: Any) ->
     assert made == Made(pages=stats["pages"], errors=stats["errors"], edges=stats["edges"], bytes=stats["bytes"])
     assert len(broken) == made.errors == 8
     assert all("/gone/" in page.url for page in broken)
-    assert all(page.millis >= 1000 * latency for page in pages)
+    assert all(page.millis >= 900 * latency for page in pages)  # nginx's clock stands still while it works
     assert used >= 0
 
 

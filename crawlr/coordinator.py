@@ -31,7 +31,7 @@ from crawlr.parse.pool import PARSE_MESSAGES, ParsePool
 from crawlr.parsed import Parsed
 from crawlr.records import FetchedPage, FetchTask, PageRecord, SkipReason, StopReason, StopRequested, TaskKind
 from crawlr.reporting import Reporter
-from crawlr.stats import Counts, Stages, Wait
+from crawlr.stats import Counts, ParseSample, Stages, Wait
 from crawlr.tuning import Tuner
 from crawlr.web_page import WebPage
 
@@ -87,6 +87,7 @@ class Coordinator:
         self._clock = clock
         self.counts = counts
         self.stages = Stages()
+        self.sample = ParseSample()
         self.monitor = Monitor(
             options,
             frontier=frontier,
@@ -118,6 +119,7 @@ class Coordinator:
             in_flight=self._in_flight,
             errands=self._errands,
             stages=self.stages,
+            sample=self.sample,
             say_once=self._say_once,
             canonicalise=canonicalise,
         )

@@ -46,6 +46,11 @@ class Host:
     requests: int = 0
     held_for: float = 0.0
     """Seconds that Retry-After held this host."""
+    first_at: float = 0.0
+    last_at: float = 0.0
+    """When the first and the last of its requests started."""
+    crawl_delay: float | None = None
+    """What its robots.txt asks for, before --max-crawl-delay cuts it; the longest of its origins."""
 
 
 class Gate:
@@ -76,6 +81,8 @@ class Origin:
     again: deque[int] = field(default_factory=deque)
     errands: deque[int] = field(default_factory=deque)
     free: deque[int] = field(default_factory=deque)
+    robots: str | None = None
+    """What came of asking for its robots.txt, for a person; None: it was not asked."""
 
     @property
     def waiting(self) -> int:
@@ -99,6 +106,8 @@ class Take:
     origin: Origin
     slot_before: float = 0.0
     """When the host's slot had been, for `give_back`."""
+    last_before: float = 0.0
+    """When its last request had started, likewise."""
     is_first: bool = False
     """It is a URL that was not taken before in this run: it counted against the budget."""
 
@@ -244,6 +253,7 @@ class Frontier:
         host = take.origin.host
         host.requests -= 1
         host.next_at = take.slot_before
+        host.last_at = take.last_before
         if self._budget is not None:
             self._budget += 1
         self.release(host)
@@ -308,13 +318,16 @@ class Frontier:
             taken = self._take_of(host) if host.in_flight < host.limit else None
             if taken is None:
                 continue  # release() or the next filling queues it again
-            slot = host.next_at
+            slot, last = host.next_at, host.last_at
+            if not host.requests:
+                host.first_at = now
+            host.last_at = now
             host.in_flight += 1
             host.requests += 1
             host.next_at = now + host.interval
             self._queue(host)
             number, origin, is_first = taken
-            return Take(number, origin, slot, is_first)
+            return Take(number, origin, slot, last, is_first)
         return None
 
     def _take_of(self, host: Host) -> tuple[int | None, Origin, bool] | None:

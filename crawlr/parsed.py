@@ -17,7 +17,7 @@ from crawlr.parse import facts
 from crawlr.parse.pool import LinkTable, ParsedBatch, ParseFailed
 from crawlr.parse.worker import PageResult
 from crawlr.records import FetchedPage, Outcome
-from crawlr.stats import Stages
+from crawlr.stats import ParseSample, Stages
 from crawlr.web_page import Content
 
 __all__ = ["Parsed"]
@@ -55,6 +55,7 @@ class Parsed:
         in_flight: InFlight,
         errands: Errands,
         stages: Stages,
+        sample: ParseSample,
         say_once: Callable[[str, str], None],
         canonicalise: Callable[[str], str | None] | None,
     ) -> None:
@@ -62,6 +63,7 @@ class Parsed:
         self._in_flight = in_flight
         self._errands = errands
         self._stages = stages
+        self._sample = sample
         self._say_once = say_once
         self._canonicalise = canonicalise
         self._agent = options.agent
@@ -158,6 +160,8 @@ class Parsed:
         stages.parse_resolve += result.resolve_us / 1e6
         stages.parse_extract += result.extract_us / 1e6
         stages.parsed += 1
+        if result.parse_us:
+            self._sample.add(result.bytes, result.decode_us + result.parse_us + result.resolve_us)
 
     def _follows(self, kinds: bytes, robots: tuple[str, ...]) -> bytes:
         """For each target, whether this page gives it the right to be queued."""

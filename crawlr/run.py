@@ -225,6 +225,7 @@ class Run:
         accounting = stats_json.document(
             load=load,
             timeline=coordinator.monitor.timeline,
+            sample=coordinator.sample,
             frontier=frontier,
             pages=stats,
             paused=self._control.paused,

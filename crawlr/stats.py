@@ -5,13 +5,14 @@ From: the coordinator (one call an answer, result or wait). To: progress, --stat
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from crawlr.journal import Journal
 from crawlr.records import Outcome, PageRecord
 
-__all__ = ["Counts", "Period", "Stages", "Timeline", "Wait"]
+__all__ = ["Counts", "ParseSample", "Period", "Stages", "Timeline", "Wait"]
 
 
 @dataclass(slots=True)
@@ -125,6 +126,25 @@ class Period:
     queued: int
     in_flight: int
     parse_procs: int
+
+
+class ParseSample:
+    """Size and time of some parsed pages, at most `MOST`, each page with the same chance to be among them."""
+
+    MOST = 2000
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int]] = []
+        """(bytes, microseconds): the decoded body, and the time to unpack and parse it and to resolve its links."""
+        self.seen = 0
+        self._random = random.Random(0).random  # the same pages in the same order give the same sample
+
+    def add(self, size: int, micros: int) -> None:
+        self.seen += 1
+        if len(self.rows) < self.MOST:
+            self.rows.append((size, micros))
+        elif (place := int(self._random() * self.seen)) < self.MOST:
+            self.rows[place] = (size, micros)
 
 
 class Timeline:

@@ -202,8 +202,14 @@ def stats(**changes: object) -> dict[str, Any]:
             "busy_share": 0.05, "dispatch_s": 0.1, "merge_s": 0.05, "journal_s": 0.05, "idle_s": 3.8,
         },
         "hosts": [
-            {"host": "site.test", "requests": 24, "interval_s": 2.0, "held_s": 1.5},
-            {"host": "robots-only.test", "requests": 1, "interval_s": 0.2, "held_s": 0.0},
+            {
+                "host": "site.test", "requests": 24, "interval_s": 2.0, "held_s": 1.5, "active_s": 50.0,
+                "crawl_delay_s": 2.0, "robots": "read, 3 rules apply to crawlr",
+            },
+            {
+                "host": "robots-only.test", "requests": 1, "interval_s": 0.2, "held_s": 0.0, "active_s": 0.0,
+                "crawl_delay_s": None, "robots": "not had: status 503",
+            },
         ],
         "timeline": [_period(1.0, "empty"), _period(2.0, "host"), _period(3.0, "host"), _period(4.0, "parse")],
     } | changes  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from crawlr.limits import Load, limiter, limiter_word, predict
 from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming
-from crawlr.stats import Period, Stages, Timeline, Wait
+from crawlr.stats import ParseSample, Period, Stages, Timeline, Wait
 from tests.conftest import Crawl
 from tests.fakeweb import FakeWeb, Page
 from tests.servers.local import Reply, Site, page
@@ -135,6 +135,48 @@ def test_stats_add_up(crawl: Crawl, site: MakeSite, tmp_path: Path) -> None:
     assert abs(coordinator["unaccounted_s"]) < 0.2 * stats["elapsed_s"]
     assert crawled.map["stats"]["pages"] == stats["pages"]["pages"] == parse["pages"] == 41
     assert 42 == fetch["requests"] == stats["hosts"][0]["requests"]
+    assert 41 == stats["parse_sample_of"] == len(stats["parse_sample"])
+    assert sum(micros for _, micros in stats["parse_sample"]) < 1e6 * parse["busy_s"]
+    assert 0 < stats["hosts"][0]["active_s"] < stats["elapsed_s"]
+
+
+@pytest.mark.parametrize(
+    ("robots", "said", "delay"),
+    [
+        (Reply(body="User-agent: *\nCrawl-delay: 0.01\nDisallow: /x\n"), "read, 1 rule applies to crawlr", 0.01),
+        (Reply(body="User-agent: *\nCrawl-delay: 9\n"), "read, no rule applies to crawlr", 9.0),
+        (Reply(status=404), "none (status 404)", None),
+        (Reply(status=503), "not had: status 503", None),
+    ],
+)
+def test_stats_say_what_came_of_robots_txt(
+    site: MakeSite, crawl: Crawl, tmp_path: Path, robots: Reply, said: str, delay: float | None
+) -> None:
+    """With the Crawl-delay that it asks for, which may be more than what is kept."""
+    path = tmp_path / "stats.json"
+    ground = site({"/robots.txt": robots, "/": page()})
+
+    crawl(ground.url(), stats=str(path), max_crawl_delay=0.02, retries=0)
+    (host,) = json.loads(path.read_text())["hosts"]
+
+    assert said == host["robots"]
+    assert delay == host["crawl_delay_s"]
+    assert host["interval_s"] <= 0.02
+
+
+def test_sample_of_parse_times_is_bounded_and_fair() -> None:
+    """Each part of a long crawl is in it by its share, and it is the same for the same pages."""
+    samples = [ParseSample(), ParseSample()]
+    for sample in samples:
+        for number in range(20 * ParseSample.MOST):
+            sample.add(number, 1)
+    quarters = [0] * 4
+    for number, _ in samples[0].rows:
+        quarters[number * 4 // (20 * ParseSample.MOST)] += 1
+
+    assert samples[0].rows == samples[1].rows
+    assert ParseSample.MOST == sum(quarters)
+    assert all(400 < quarter < 600 for quarter in quarters)
 
 
 @pytest.mark.parametrize(("procs", "gain"), [(1, 0.5), (2, 1.0), (4, 2.0), (8, 2.5)])

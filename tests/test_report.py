@@ -413,18 +413,24 @@ def test_hosts_have_what_an_operator_can_show(page: Page) -> None:
     rows = {row[0]: dict(zip(columns, row, strict=True)) for row in page.rows("hosts")}
     site = rows["site.test"]
 
-    assert (site["Requests"], site["Rate limit"], site["Rate achieved"]) == (24, 0.5, 6)
+    assert (site["Requests"], site["Rate limit"], site["Rate achieved"]) == (24, 0.5, 0.46)
+    assert site["Active for"] == 50.0
     assert (site["Crawl-delay"], site["Held by Retry-After"], site["429 or 503"]) == (2.0, 1.5, 1)
-    assert site["robots.txt"] == "asked and obeyed; 3 URLs refused"
-    assert (rows["robots-only.test"]["Pages"], rows["robots-only.test"]["Crawl-delay"]) == (0, None)
+    assert site["robots.txt"] == "read, 3 rules apply to crawlr; 3 URLs refused"
+    assert [rows["robots-only.test"][name] for name in ("Pages", "Crawl-delay", "Rate achieved", "robots.txt")] == [
+        0,
+        None,
+        None,
+        "not had: status 503",
+    ]
 
 
 @pytest.mark.parametrize(
     ("host", "options", "shown"),
     [
-        ({"robots": "read, 12 rules", "crawl_delay_s": 7.0, "active_s": 12.0}, {}, ("read, 12 rules", 7.0, 2)),
-        ({}, {"robots": False}, ("not asked (--no-robots)", 2.0, 6)),
-        ({}, {"rps": 0.5}, ("asked and obeyed", None, 6)),
+        ({"robots": "read, 12 rules", "crawl_delay_s": 7.0, "active_s": 12.0}, {}, ("read, 12 rules", 7.0, 1.92)),
+        ({}, {"robots": False}, ("not asked (--no-robots)", 2.0, None)),
+        ({}, {"rps": 0.5}, ("asked and obeyed", None, None)),
     ],
 )
 def test_hosts_take_what_the_accounting_names(
@@ -439,7 +445,7 @@ def test_hosts_take_what_the_accounting_names(
     )
     row = page.rows("hosts")[0]
 
-    assert (row[9], row[7], row[6]) == shown
+    assert (row[10], row[8], row[6]) == shown
 
 
 # ---------------------------------------------------------------- structure, performance
@@ -490,15 +496,16 @@ def test_plots_have_their_data(page: Page) -> None:
     assert plots["timeline"]["parse"] == [25, 25, 25, 25]
     assert [5_000_000, 2500] in [list(pair) for pair in zip(*plots["weight"], strict=True)]
     assert plots["parse"] is None
-    assert "does not hold how long single pages took to parse" in page.sections["performance"]
+    assert "No page was parsed." in page.sections["performance"]
 
 
 def test_parse_times_are_plotted_when_they_are_known() -> None:
     """The accounting may hold some pages' size and time."""
-    page = read(everything(), stats_document=stats(parse_sample=[[2000, 1500], [1000, 500]]))
+    page = read(everything(), stats_document=stats(parse_sample=[[2000, 1500], [1000, 500]], parse_sample_of=7000))
 
     assert page.blocks["plots"]["parse"] == [[1000, 2000], [0.5, 1.5]]
     assert "parse" in [named.get("data-plot") for _, named in page.elements]
+    assert "2 pages, chosen at random among 7,000" in page.sections["performance"]
 
 
 def test_without_the_accounting_the_page_says_so() -> None:

@@ -103,6 +103,10 @@ class RobotsRules:
         """Seconds of the Crawl-delay in the agent's group; None when there is none or it is no number."""
         return self._delays.get(self._group_of(agent))
 
+    def count(self, agent: str) -> int:
+        """How many rules are for the agent, those that allow included."""
+        return len(self._rules_of(self._group_of(agent)))
+
     def _group_of(self, agent: str) -> str:
         token = _token(agent)
         return token if token in self._groups else "*"

@@ -3,8 +3,9 @@
 From: the pages and skipped URLs of the view, and the accounting of the crawl (stats_json) where there is one. To: the
 tabs Hosts and Performance. Main thread.
 
-Of a host in the accounting these fields are read when they are there: `requests`, `interval_s`, `held_s`, and
-`crawl_delay_s`, `robots` (a sentence), `active_s` (seconds between its first and its last request).
+Of a host in the accounting these fields are read: `requests`, `interval_s`, `held_s`, and, when they are there,
+`crawl_delay_s`, `robots` (a sentence), `active_s` (seconds between its first and its last request). So many requests
+have one space less between them: the rate is that of the spaces, and two requests at --rps 5 are 5 a second, not 10.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ class Hosts:
         options = source.head.get("options")
         self._options: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
         self._asked: dict[str, Mapping[str, Any]] = {host["host"]: host for host in (stats or {}).get("hosts", ())}
-        self._elapsed = float((stats or {}).get("elapsed_s") or 0.0)
         self._hosts: dict[str, _Host] = {}
         self._of_origin: dict[str, _Host] = {}
         self.busy = 0
@@ -114,6 +114,7 @@ class Hosts:
                 Column("Requests", Kind.WHOLE),
                 Column("Rate limit", Kind.RATE),
                 Column("Rate achieved", Kind.RATE),
+                Column("Active for", Kind.SECONDS),
                 Column("Crawl-delay", Kind.SECONDS),
                 Column("Held by Retry-After", Kind.SECONDS),
                 Column("robots.txt", Kind.TEXT),
@@ -132,14 +133,15 @@ class Hosts:
     def _row(self, name: str) -> Row:
         host = self._hosts.get(name, _Host())
         asked = self._asked.get(name)
-        rates: list[int | float | None] = [None] * 5
+        rates: list[int | float | None] = [None] * 6
         if asked is not None:
             interval = float(asked["interval_s"])
-            active = float(asked.get("active_s") or self._elapsed)
+            active = float(asked.get("active_s") or 0.0)
             rates = [
                 asked["requests"],
                 round(1 / interval, 3) if interval else None,
-                round(asked["requests"] / active, 2) if active else None,
+                round((asked["requests"] - 1) / active, 2) if active else None,
+                round(active, 1) if active else None,
                 self._crawl_delay(asked, interval),
                 round(float(asked["held_s"]), 1),
             ]

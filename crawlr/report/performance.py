@@ -2,7 +2,8 @@
 
 From: the accounting; None when the page is made without it. To: the tab Performance. Main thread.
 
-`parse_sample` of the accounting, where it is there, is a list of [bytes, microseconds] of some pages.
+`parse_sample` of the accounting, where it is there, is a list of [bytes, microseconds] of some pages, chosen among
+`parse_sample_of`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Performance:
         self.parse_points: list[tuple[int, float]] | None = (
             sorted((int(size), micros / 1000) for size, micros in sample) if sample else None
         )
+        self.parsed = int((stats or {}).get("parse_sample_of") or len(sample or ()))
+        """Pages among which these were chosen."""
 
     @property
     def is_accounted(self) -> bool:

@@ -12,8 +12,8 @@ import json
 from typing import TextIO
 
 from crawlr import limits
-from crawlr.frontier import Frontier
-from crawlr.stats import Timeline, Wait
+from crawlr.frontier import Frontier, Host
+from crawlr.stats import ParseSample, Timeline, Wait
 
 __all__ = ["document", "write"]
 
@@ -25,7 +25,13 @@ def write(out: TextIO, found: dict[str, object]) -> None:
 
 
 def document(
-    *, load: limits.Load, timeline: Timeline, frontier: Frontier, pages: dict[str, object], paused: float = 0.0
+    *,
+    load: limits.Load,
+    timeline: Timeline,
+    sample: ParseSample,
+    frontier: Frontier,
+    pages: dict[str, object],
+    paused: float = 0.0,
 ) -> dict[str, object]:
     """The accounting as plain values. `pages` are the counts that sitemap.json has, too; `paused` are seconds."""
     stages = load.stages
@@ -80,14 +86,23 @@ def document(
             "idle_for": {str(wait): seconds for wait, seconds in stages.waits.items()},
             "unaccounted_s": load.elapsed - stages.idle - awake,
         },
-        "hosts": [
-            {
-                "host": host.name,
-                "requests": host.requests,
-                "interval_s": host.interval,
-                "held_s": host.held_for,
-            }
-            for host in sorted(frontier.hosts.values(), key=lambda host: -host.requests)[:1000]
-        ],
+        "hosts": [_host(host) for host in sorted(frontier.hosts.values(), key=lambda host: -host.requests)[:1000]],
         "timeline": [dataclasses.asdict(row) for row in timeline.rows],
+        "parse_sample": sample.rows,
+        "parse_sample_of": sample.seen,
+    }
+
+
+def _host(host: Host) -> dict[str, object]:
+    """`interval_s`: at least so far apart were its requests; `active_s`: from the first to the last of them;
+    `crawl_delay_s`: what its robots.txt asks for; `robots`: what became of asking for it."""
+    said = dict.fromkeys(origin.robots for origin in host.origins if origin.robots is not None)
+    return {
+        "host": host.name,
+        "requests": host.requests,
+        "interval_s": host.interval,
+        "held_s": host.held_for,
+        "active_s": host.last_at - host.first_at,
+        "crawl_delay_s": host.crawl_delay,
+        "robots": "; ".join(said) or None,
     }

@@ -42,7 +42,8 @@ def read_file(path: str, *, is_named: bool) -> dict[str, object]:
     values: dict[str, object] = {}
     for key, value in [*found.items(), *inner.items()]:
         name = key.replace("-", "_")
-        if isinstance(value, Mapping):
+        row = NAMES.get(name)
+        if isinstance(value, Mapping) and (row is None or not row.kind.is_table):
             raise OptionsError(f"{path}: {key!r} is a table; accepted: option = value, at the top or below [crawlr]")
         if name not in NAMES:
             raise OptionsError(f"{path}: {key!r} is no option{nearest(name, is_key=True)}")

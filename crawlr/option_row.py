@@ -25,6 +25,8 @@ class Kind(NamedTuple):
     """A shell offers names of files."""
     is_list: bool = False
     """Several words with commas between them are one value."""
+    is_table: bool = False
+    """In a file it may be a table, too: it gives things by their names."""
 
 
 class Row(NamedTuple):

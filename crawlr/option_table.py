@@ -209,14 +209,18 @@ _EXTRACTING = Group(
         _row(
             "--extract-css",
             "NAME=SELECTOR",
-            Kind("NAME=SELECTOR, such as price=.price or next='a[rel=next]::attr(href)'", extract_rules.css),
+            Kind(
+                "NAME=SELECTOR, such as price=.price or next='a[rel=next]::attr(href)'",
+                extract_rules.css,
+                is_table=True,
+            ),
             "texts by a CSS selector; repeatable",
             is_repeatable=True,
         ),
         _row(
             "--extract-xpath",
             "NAME=EXPR",
-            Kind("NAME=EXPR, an XPath expression such as price=//span/@data-price", extract_rules.xpath),
+            Kind("NAME=EXPR, an XPath expression such as price=//span/@data-price", extract_rules.xpath, is_table=True),
             "texts by an XPath expression; repeatable",
             is_repeatable=True,
         ),

@@ -515,3 +515,19 @@ def test_what_a_module_logs_is_no_last_word(run_cli: Command, site: MakeSite, tm
     [row] = ran.site_map["pages"]
 
     assert ("parser_crash", "the parser process ended with status 7") == (row["outcome"], row["error"])
+
+
+def test_selectors_can_stand_in_a_table_of_a_file(run_cli: Command, site: MakeSite, tmp_path: Path) -> None:
+    """By their names, at the top or below [crawlr]; the function is code, so a file that was merely found has none."""
+    (tmp_path / "crawlr.toml").write_text('[extract-css]\nh = "h1"\n[crawlr.extract-xpath]\nn = "count(//p)"\n')
+    ground = site({"/": Reply(body="<h1>12</h1><p>")})
+    ran = run_cli(ground.url(), folder=tmp_path)
+    assert {"h": ["12"], "n": ["1"]} == ran.site_map["pages"][0]["extract"]
+
+    (tmp_path / "crawlr.toml").write_text('extract = "shop:price"\n')
+    ran = run_cli(ground.url(), folder=tmp_path, rc=2)
+    assert "'extract' is not accepted from a file that was merely found here" in ran.err
+    (tmp_path / "crawlr.toml").write_text("[extract-css]\nh = 3\n")
+    ran = run_cli(ground.url(), folder=tmp_path, rc=2)
+    assert "accepted: NAME=SELECTOR" in ran.err
+    assert "extract-css in crawlr.toml" in ran.err

@@ -39,6 +39,7 @@ class Extractor:
             self._function: Callable[[ParsedDocument], object] | None = (
                 extract_rules.load(found) if isinstance(found, str) else found
             )
+        self.has_function = self._function is not None
         self._selectors = [(name, selectors.css(text)) for name, text in rules.css]
         self._selectors += [(name, selectors.xpath(text)) for name, text in rules.xpath]
 

@@ -222,6 +222,7 @@ class Worker:
         assert self._extractor is not None
         assert page.html is not None
         started = perf_counter()
+        found = page.links if self._extractor.has_function else ()  # nobody else looks at them
         value, error = self._extractor.run(
             ParsedDocument(
                 url=url,
@@ -229,7 +230,7 @@ class Worker:
                 content_type=content_type,
                 encoding=page.encoding or "utf-8",
                 title=page.title,
-                links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in page.links),
+                links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in found),
                 canonical=page.canonical,
                 robots=page.robots,
             )

@@ -223,6 +223,7 @@ def test_pause_before_the_run_holds_the_first_request(hold: Hold) -> None:
     held.crawl.pause()
     held.start()
     status = held.until(lambda status: status.phase is Phase.CRAWLING)
+    held.thread.join(0.4)  # longer than any interval in which a crawl looks around
     asked = list(fake.requests)
     held.crawl.resume()
     pages = list(held.wait().pages)
@@ -284,6 +285,7 @@ def test_pause_during_a_retry_after_keeps_the_retry_back(hold: Hold) -> None:
     held.until(lambda status: status.waiting == 1 and status.in_flight == 0 and bool(status.hosts[0].next_in))
     held.crawl.pause()
     status = held.until(lambda status: status.hosts[0].next_in == 0)
+    held.thread.join(0.4)
     asked = len(fake.urls())
     held.crawl.resume()
     held.wait()
@@ -302,7 +304,9 @@ def test_pause_from_on_page_holds_the_very_next_request(hold: Hold) -> None:
 
     held = hold(web(20), on_page=pause, rps=2, robots=False).start()
     held.until(lambda status: status.state is CrawlState.PAUSED)
-    status = held.until(lambda status: status.hosts[0].next_in == 0)
+    held.until(lambda status: status.hosts[0].next_in == 0)
+    held.thread.join(0.4)
+    status = held.crawl.status()
     held.crawl.stop()
     held.wait()
 

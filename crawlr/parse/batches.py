@@ -2,7 +2,7 @@
 
 From: pool (the queue of waiting bodies, whose turn it is). To: pool. Pure; main thread. A call costs the main process
 0.2 ms however many pages it carries, so a backlog is packed; nothing ever waits for a batch to fill. The bounds keep a
-batch at some 50 ms of parsing: what is lost and done again when a process dies, and what one process may have to do at
+batch at some 30 ms of parsing: what is lost and done again when a process dies, and what one process may have to do at
 the end of a crawl while others have nothing.
 """
 
@@ -14,7 +14,7 @@ from crawlr.records import RawBody
 
 __all__ = ["BATCH_BYTES", "BATCH_PAGES", "take"]
 
-BATCH_BYTES = 256 * 1024
+BATCH_BYTES = 512 * 1024
 BATCH_PAGES = 32
 _CODED = 5
 """A compressed body counts as so many times its size: that is what HTML comes to by gzip."""

@@ -32,7 +32,7 @@ __all__ = ["Call", "CallDone", "Greeted", "LinkTable", "ParseProcess", "Work"]
 
 END_LIMIT = 1.0
 """Seconds in which a killed process, and after it the executor's thread, must have ended."""
-PIPE_BYTES = 512 * 1024
+PIPE_BYTES = 1024 * 1024
 DYING_LIMIT = 0.2
 """Seconds to wait for the status of a process whose pipe is at its end."""
 

@@ -66,7 +66,7 @@ def _without_contents(text: str, wanted: frozenset[str]) -> bytes | None:
         start = cut.start()
         if text[start + 1] in "!?":
             pieces += text[begin:start], "<>"
-            is_comment = text.startswith("--", start + 2)
+            is_comment = text.startswith("!--", start + 1)
             begin = tokens.end_of_comment(text, start + 4) if is_comment else text.find(">", start) + 1
         else:
             name = cut[0][1:].lower()

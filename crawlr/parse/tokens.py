@@ -112,12 +112,15 @@ def sources(names: Iterable[str]) -> re.Pattern[bytes]:
 def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
     """A pattern for an element that draws, whole: `root` with text, elements of the names `inner` however they close,
     and elements of the names `labels` that hold text alone; or a `root` that closes itself."""
-    start = rf"{{}}(?=[{SPACE}/>]){_ATTRIBUTES}[{SPACE}/]*+>"
-    tag = rf"/?+{start.format(_any_case(inner))}"
-    label = "|".join(rf"{start.format(_any_case([name]))}[^<]*+</{_any_case([name])}[{SPACE}]*+>" for name in labels)
-    return re.compile(
-        rf"<{start.format(_any_case([root]))}(?:(?<=/>)|(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+</{_any_case([root])}[{SPACE}]*+>)"
+    rest = rf"[{SPACE}/]*+>"
+    tag = rf"/?+{_any_case(inner)}(?=[{SPACE}/>]){_ATTRIBUTES}{rest}"
+    label = "|".join(
+        rf"{_any_case([name])}(?=[{SPACE}/>]){_ATTRIBUTES}{rest}[^<]*+</{_any_case([name])}[{SPACE}]*+>"
+        for name in labels
     )
+    closes_itself = rf"[{SPACE}]*+/[{SPACE}/]*+(?<=/)>"  # a slash of its own, not the end of a bare value
+    holds = rf"{rest}(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+</{_any_case([root])}[{SPACE}]*+>"
+    return re.compile(rf"<{_any_case([root])}(?=[{SPACE}/>]){_ATTRIBUTES}(?:{closes_itself}|{holds})")
 
 
 def _two_letters(names: Iterable[str]) -> str:

@@ -258,7 +258,10 @@ class Errands:
         name = origin_of(url)
         origin = self._frontier.origin(name, host_key(name))
         rules = self.rules.get(origin.number)
-        if rules is not None and not rules.allows(url, self._options.agent):
+        refused = None if rules is None else rules.refusal(url, self._options.agent)
+        if refused is not None:
+            error = f"not asked: robots.txt forbids it ({refused})"
+            self._ledger.note_sitemap(url, level=level, is_done=True, error=error)
             return
         self._ledger.note_sitemap(url, level=level, is_done=False)
         errand = _Errand(kind=TaskKind.SITEMAP, url=url, asker=asker, origin=origin, level=level)

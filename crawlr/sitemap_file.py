@@ -33,7 +33,7 @@ FORMAT = "crawlr-sitemap/1"
 _CHUNK = 1 << 20
 _LONGEST = 64 << 20  # characters of one value; a page's record has some hundreds, the options some thousands
 _GROUP = 5000  # rows a transaction
-_LISTS = ("pages", "skipped", "unvisited", "external", "edges")
+_LISTS = ("pages", "skipped", "unvisited", "external", "sitemaps", "edges")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _decode = json.JSONDecoder().raw_decode
 
@@ -96,6 +96,9 @@ def _load(journal: _TemporaryJournal, path: str) -> tuple[CrawlView, dict[str, o
                     head[name] = values
                 elif not isinstance(values, Iterator):
                     raise ValueError(f"{name} is no list")
+                elif name == "sitemaps":
+                    has_sitemaps = True
+                    _put_sitemaps(journal, values)
                 elif name != "edges":
                     has_external = has_external or name == "external"
                     has_sitemaps = _put_rows(journal, name, values) or has_sitemaps
@@ -231,6 +234,11 @@ def _page(number: int, row: dict[str, Any]) -> PageRow:
         None,
         row.get("last_modified"),
     )
+
+
+def _put_sitemaps(journal: _TemporaryJournal, values: Iterator[Any]) -> None:
+    rows = [(str(row["url"]), int(row["level"]), int(row["read"] is True), row["error"]) for row in values]
+    journal.commit(sitemaps=rows)
 
 
 def _put_edges(journal: _TemporaryJournal, values: Iterator[Any]) -> None:

@@ -119,7 +119,7 @@ class CrawlView:
         self._bound = _BOUNDS.get(stop_reason, UnvisitedReason.INTERRUPTED)
         self._depth_limit = FAR if depth_limit is None else depth_limit
         self.has_external = all_edges
-        self._has_sitemaps = has_sitemaps
+        self.has_sitemaps = has_sitemaps
         self._in_scope: bytes | None = None
 
     @property
@@ -137,7 +137,7 @@ class CrawlView:
     def page_rows(self) -> Iterator[tuple[Any, ...]]:
         """The same as plain values in the order of PAGE_FIELDS: a record of one costs more than to write it."""
         in_scope = self._scope_map()
-        has_sitemaps = self._has_sitemaps
+        has_sitemaps = self.has_sitemaps
         for row in self._journal.query(_PAGES, (Flag.IN_SITEMAP,)):
             *as_it_is, robots, root, redirect_to, redirect_url, attempts, last_modified, in_sitemap, extract, error = (
                 row
@@ -185,6 +185,14 @@ class CrawlView:
                 " LEFT JOIN external e ON e.id = u.id WHERE u.flags & ? = 0 AND u.depth < ? ORDER BY u.id",
                 (Flag.IN_SCOPE, FAR),
             )
+
+    def sitemaps(self) -> Iterator[tuple[str, int, bool, str | None]]:
+        """(url, level, whether its turn came, what was wrong with it) of every sitemap that was looked for; the level
+        is 0, or one more than that of the index which names it."""
+        for url, level, is_done, error in self._journal.query(
+            "SELECT url, level, is_done, error FROM sitemaps ORDER BY level, url"
+        ):
+            yield url, level, bool(is_done), error
 
     def edges(self) -> Iterator[tuple[int, list[int]]]:
         """(source, targets) of every page with edges; the targets are those in scope, or all with --edges all."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from crawlr.journal import Journal, PageRow
+from crawlr.journal import ExternalRow, Journal, PageRow
 from crawlr.known import FAR, Flag
 from crawlr.parse.links import KINDS
 from crawlr.records import StopReason
@@ -22,6 +22,15 @@ TEXT = '<!--<script>"\'><svg onload="window.hacked = 2"></svg> {{ 7 * 7 }}'
 ERROR = "</td></table><iframe srcdoc='<script>parent.hacked = 3</script>'>"
 RULE = "Disallow: /<b onmouseover=alert(1)>"
 HOSTILE_URL = f"{SITE}/x'\"><script>window.hacked = 4</script>"
+OTHER = "https://elsewhere.test"
+OUTSIDE = [
+    # class, status, outcome, error of a link target out of scope
+    ("ok", 200, "ok", None),
+    ("blocked", 999, "http_error", None),
+    ("broken", 410, "http_error", None),
+    ("broken", None, "dns_error", ERROR),
+    ("unchecked", None, "robots_disallowed", "Disallow: /4 for *"),
+]
 SCRIPT_URL = "javascript:window.hacked = 5//"
 
 
@@ -34,6 +43,8 @@ class MadeCrawl:
         self._pages: dict[int, list[Any]] = {}
         self._links: dict[int, list[tuple[int, int, str]]] = {}
         self._skipped: list[tuple[int, str, str | None]] = []
+        self._external: list[ExternalRow] = []
+        self._sitemaps: list[tuple[str, int, int, str | None]] = []
 
     def url(self, place: str, *, depth: int = 1, parent: str | None = "/", flags: int | None = None) -> int:
         """The id of a URL; it becomes known, in scope, when it is not."""
@@ -84,6 +95,14 @@ class MadeCrawl:
         """A URL that a rule refused."""
         self._skipped.append((self.url(place, **where), reason, rule))
 
+    def answer(self, url: str, kind: str, status: int | None, outcome: str, error: str | None = None) -> None:
+        """What --check-external found at a URL out of scope."""
+        self._external.append((self.url(url), status, outcome, kind, error))
+
+    def sitemap(self, place: str, error: str | None = None, *, level: int = 0, is_done: bool = True) -> None:
+        """A sitemap that was looked for."""
+        self._sitemaps.append((SITE + place, level, int(is_done), error))
+
     def journal(self, *, with_texts: bool = True) -> Journal:
         """All of it in a temporary file."""
         journal = Journal.create("", {})
@@ -100,6 +119,8 @@ class MadeCrawl:
             pages=pages,
             skipped=self._skipped,
             texts=texts if with_texts else (),
+            external=self._external,
+            sitemaps=self._sitemaps,
         )
         return journal
 
@@ -112,7 +133,7 @@ class MadeCrawl:
                 journal,
                 stop_reason=StopReason.PAGE_BUDGET,
                 depth_limit=3,
-                all_edges=False,
+                all_edges=bool(self._external),
                 has_sitemaps=has_sitemaps,
             )
         finally:
@@ -165,6 +186,16 @@ def everything() -> MadeCrawl:
     made.page("/hidden", depth=0, parent=None, robots="noindex", title="Hidden", body=6, in_sitemap=True)
     made.link("/about", "/hidden", "hidden")
     made.skip("/listed-but-refused", "robots_disallowed", RULE, depth=0, parent=None)
+    made.sitemap("/sitemap.xml", "status 404")
+    made.sitemap("/index.xml")
+    made.sitemap("/index-1.xml", ERROR, level=1)
+    made.sitemap("/index-2.xml", level=1, is_done=False)
+    # links out
+    for number, (kind, status, outcome, error) in enumerate(OUTSIDE):
+        made.answer(f"{OTHER}/{number}", kind, status, outcome, error)
+        made.link("/about", f"{OTHER}/{number}", f"outside {number}")
+    made.link("/copy", f"{OTHER}/2", TEXT, nofollow=True)
+    made.link("/copy", f"{OTHER}/not-asked", "not asked")
     # another host, and one that was never reached by any way
     made.url("https://other.test/unseen", depth=FAR, parent=None)
     return made

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from crawlr import report
 from crawlr.export import open_crawl
-from crawlr.report import broken, link_graph, redirects, weight, words
+from crawlr.report import broken, link_graph, linking, redirects, weight, words
 from crawlr.report.facts import Facts
 from crawlr.report.performance import Performance
 from crawlr.report.tables import Largest
@@ -30,6 +30,7 @@ from tests.conftest import Crawl
 from tests.report_crawl import (
     ERROR,
     HOSTILE_URL,
+    OTHER,
     RULE,
     SCRIPT_URL,
     SITE,
@@ -40,6 +41,7 @@ from tests.report_crawl import (
     head,
     stats,
 )
+from tests.servers.local import Reply
 from tests.servers.local import page as answer
 
 VENDORED = Path(report.__file__).parent / "vendored" / "uplot"
@@ -266,11 +268,54 @@ def test_one_target_linked_from_everywhere_leaves_room_for_others() -> None:
 @given(st.lists(st.integers(0, 50)), st.integers(0, 200))
 def test_fair_share_is_the_largest_that_fits(counts: list[int], limit: int) -> None:
     """No more than the limit in all, and one more each would be too many, or change nothing."""
-    most = broken.fair_share(counts, limit)
+    most = linking.fair_share(counts, limit)
     kept = sum(min(count, most) for count in counts)
 
     assert kept <= limit
     assert most >= max(counts, default=0) or sum(min(count, most + 1) for count in counts) > limit
+
+
+# ---------------------------------------------------------------- links out
+
+
+def test_what_turns_programs_away_is_told_from_what_is_broken(page: Page) -> None:
+    """The worst class first and the most linked first in it, with the answer in words; what is there has no row."""
+    assert page.rows("external") == [
+        [f"{OTHER}/2", "broken", 410, "Gone", 2],
+        [f"{OTHER}/3", "broken", None, ERROR, 1],
+        [f"{OTHER}/1", "blocked", 999, "status 999", 1],
+        [f"{OTHER}/4", "unchecked", None, "robots.txt: Disallow: /4 for *", 1],
+    ]
+    assert "3 further targets were not asked" in page.sections["external"]
+    assert "2 link targets out of the crawl are broken" in page.sections["overview"]
+    assert "1 link target out of the crawl is blocked" in page.sections["overview"]
+
+
+def test_links_out_name_every_page_with_the_link(page: Page) -> None:
+    """With its text and kind."""
+    assert page.opened("external", f"{OTHER}/2") == [
+        [f"{SITE}/about", "outside 2", "a"],
+        [f"{SITE}/copy", TEXT, "a, nofollow"],
+    ]
+
+
+def test_links_out_of_a_real_crawl_are_those_of_its_check(
+    site: Callable[..., Any], crawl: Crawl, tmp_path: Path
+) -> None:
+    """Also when the report is made later, from sitemap.json."""
+    outside = site({"/shut": Reply(status=403), "/robots.txt": Reply(body="User-agent: *\nDisallow: /no\n")})
+    made = site({"/": answer(*(outside.url(path) for path in ("/gone", "/shut", "/no")))})
+    out = tmp_path / "map.json"
+    crawl(made.url(), out=out, check_external=True)
+    with open_crawl(str(out)) as (view, found):
+        page = Page(written(view, head=found, stats_document=None))
+
+    assert {row[0].removeprefix(outside.url("")): row[1:4] for row in page.rows("external")} == {
+        "/gone": ["broken", 404, "Not Found"],
+        "/shut": ["blocked", 403, "Forbidden"],
+        "/no": ["unchecked", None, "robots.txt: Disallow: /no for *"],
+    }
+    assert page.opened("external", outside.url("/shut")) == [[made.url(), None, None]]
 
 
 # ---------------------------------------------------------------- redirects
@@ -379,6 +424,37 @@ def test_sitemap_and_links_are_compared(page: Page) -> None:
         "/hidden": "noindex",
         "/listed-but-refused": "robots disallowed",
     }
+
+
+def test_sitemaps_are_listed_with_what_was_wrong(page: Page) -> None:
+    """Trouble first; one that was only guessed at and is not there is no trouble."""
+    assert page.rows("sitemaps") == [
+        [f"{SITE}/index-1.xml", "trouble", ERROR],
+        [f"{SITE}/index-2.xml", "not asked", None],
+        [f"{SITE}/index.xml", "read", None],
+        [f"{SITE}/sitemap.xml", "not there", "status 404"],
+    ]
+    assert "1 XML sitemap could not be read" in page.sections["overview"]
+
+
+def test_sitemaps_of_a_real_crawl_are_in_its_files(site: Callable[..., Any], crawl: Crawl, tmp_path: Path) -> None:
+    """What robots.txt forbids and what is no sitemap are told, in sitemap.json and in a report made of it."""
+    names = ("a.xml", "private.xml", "gone.xml")
+    robots = "User-agent: *\nDisallow: /private\n" + "".join(f"Sitemap: /{name}\n" for name in names)
+    made = site({"/": answer(), "/robots.txt": Reply(body=robots), "/a.xml": Reply(body="<p>no sitemap")})
+    out = tmp_path / "map.json"
+    crawled = crawl(made.url(), out=out, sitemaps=True)
+    with open_crawl(str(out)) as (view, found):
+        page = Page(written(view, head=found, stats_document=None))
+    wrong = {
+        "/a.xml": "not a sitemap",
+        "/private.xml": "not asked: robots.txt forbids it (Disallow: /private for *)",
+        "/gone.xml": "status 404",
+        "/sitemap.xml": "status 404",
+    }
+
+    assert {row["url"].removeprefix(made.url("")): row["error"] for row in crawled.map["sitemaps"]} == wrong
+    assert {row[0].removeprefix(made.url("")): row[2] for row in page.rows("sitemaps")} == wrong
 
 
 def test_without_sitemaps_there_is_nothing_to_compare() -> None:

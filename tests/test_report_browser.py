@@ -45,6 +45,7 @@ FLAGS = (
 TABS = (
     "overview",
     "broken",
+    "external",
     "redirects",
     "weight",
     "unasked",
@@ -185,6 +186,7 @@ def test_every_tab_shows_its_data(page: Opened) -> None:
     """A row of each table, a line of each plot, a node of the picture."""
     shown = {
         "broken": ("broken", "/gone"),
+        "external": ("external", "https://elsewhere.test/2"),
         "redirects": ("redirects", "/older"),
         "weight": ("slow", "/about"),
         "unasked": ("unasked", "/private"),

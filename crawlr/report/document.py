@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from crawlr.diff import Diff
+from crawlr.records import ExternalClass
 from crawlr.report.changes import Changes
 from crawlr.report.findings import findings
 from crawlr.report.link_graph import HEIGHT, WIDTH
@@ -91,11 +92,13 @@ def write(
 
 def _tabs(sections: Sections, changes: Changes | None) -> list[_Tab]:
     duplicates, listed = sections.duplicates, sections.listed
+    broken_outside = sections.external.kinds[ExternalClass.BROKEN]
     compared = listed.orphans + listed.missing + listed.unfit
     return [
         _Tab(key="overview", name="Overview"),
         *([] if changes is None else [_Tab(key="changes", name="Changes", count=changes.total)]),
         _Tab(key="broken", name="Broken", count=sections.broken.total),
+        *([_Tab(key="external", name="Links out", count=broken_outside)] if sections.external.is_asked else []),
         _Tab(key="redirects", name="Redirects", count=sections.tables["redirects"].total),
         _Tab(key="weight", name="Speed and size"),
         _Tab(key="unasked", name="Not requested", count=sections.tables["unasked"].total),

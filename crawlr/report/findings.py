@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crawlr.records import ExternalClass
 from crawlr.report.redirects import RedirectKind
 from crawlr.report.sections import Sections
 from crawlr.report.words import millis, plural
@@ -65,7 +66,8 @@ def _whole(sections: Sections) -> Iterator[Finding]:
         text = f"{plural(broken.total, 'broken URL')}{pages} ({kinds})."
         yield Finding(severity=Severity.BAD, tab="broken", text=text)
     elif sections.overview.pages:
-        yield Finding(severity=Severity.GOOD, tab="broken", text="Nothing is broken.")
+        text = "No page of the site is broken." if sections.external.is_asked else "Nothing is broken."
+        yield Finding(severity=Severity.GOOD, tab="broken", text=text)
     if times.total and not _slow(sections):
         text = f"No page took longer than a second; half took {millis(times.percentile(0.5))} at most."
         yield Finding(severity=Severity.GOOD, tab="weight", text=text)
@@ -80,6 +82,22 @@ def _counted(sections: Sections) -> Iterator[tuple[int, Severity, str, str, str]
     """(count, severity, tab, what follows a count of one, what follows another count)."""
     bad, look, note = Severity.BAD, Severity.LOOK, Severity.NOTE
     redirects, duplicates, listed = sections.redirects, sections.duplicates, sections.listed
+    out, outside = sections.external.kinds, "out of the crawl"
+    broken, blocked = "broken", "blocked: a person may see it, a program may not"
+    yield (
+        out[ExternalClass.BROKEN],
+        bad,
+        "external",
+        f"link target {outside} is {broken}",
+        f"link targets {outside} are {broken}",
+    )
+    yield (
+        out[ExternalClass.BLOCKED],
+        note,
+        "external",
+        f"link target {outside} is {blocked}",
+        f"link targets {outside} are {blocked}",
+    )
     kinds = redirects.kinds
     yield kinds[RedirectKind.LOOP], bad, "redirects", "redirect goes in a circle", "redirects go in a circle"
     yield kinds[RedirectKind.DEAD_END], bad, "redirects", "redirect ends at an error", "redirects end at an error"
@@ -91,6 +109,8 @@ def _counted(sections: Sections) -> Iterator[tuple[int, Severity, str, str, str]
     yield duplicates.untitled, look, "duplicates", "page has no title", "pages have no title"
     named, fit = "of the XML sitemap", "not for search engines"
     yield listed.unfit, look, "listed", f"URL {named} is {fit}", f"URLs {named} are {fit}"
+    unread = "could not be read, or not in full"
+    yield listed.failed, look, "listed", f"XML sitemap {unread}", f"XML sitemaps {unread}"
     yield listed.orphans, look, "listed", f"page {named} has no link to it", f"pages {named} have no link to them"
     if listed.listed:
         missing = "missing from the XML sitemap"

@@ -39,6 +39,8 @@ class Listed:
         self._unfit: list[Row] = []
         self.listed = self.orphans = self.missing = self.unfit = 0
         self.unfit_kinds: Counter[str] = Counter()
+        self.failed = 0
+        """Sitemaps with which something was wrong. Set by `files`."""
 
     def see(self, page: PageRecord) -> None:
         """Take a page in."""
@@ -100,4 +102,20 @@ class Listed:
                 total=self.unfit,
                 sorted_by=-1,
             ),
+        )
+
+    def files(self) -> Table:
+        """Every sitemap that was looked for, those with which something was wrong first."""
+        rows: list[tuple[str, str, str | None]] = []
+        for url, _, is_done, error in self._source.view.sitemaps():
+            is_guessed = url.endswith("/sitemap.xml") and error == "status 404"  # where one may lie
+            state = "read" if error is None else "not there" if is_guessed else "trouble"
+            self.failed += state == "trouble"
+            rows.append((url, state if is_done else "not asked", error))
+        rows.sort(key=lambda row: (row[1] != "trouble", row[1] != "not asked"))
+        return Table(
+            columns=(Column("Sitemap", Kind.URL), Column("State", Kind.CHOICE), Column("What was wrong", Kind.TEXT)),
+            rows=[(self._urls.literal(url), state, shown(error)) for url, state, error in rows[: self._most]],
+            total=len(rows),
+            sorted_by=-1,
         )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from crawlr.records import PageRecord
 from crawlr.report.weight import Bar, bars
+from crawlr.report.words import phrase
 
 __all__ = ["Overview"]
 
@@ -66,7 +66,7 @@ class Overview:
         """Pages by status."""
         return bars(
             [
-                (str(status) if status else "none", count, _phrase(status))
+                (str(status) if status else "none", count, phrase(status) if status else "no answer")
                 for status, count in sorted(self._statuses.items())
             ]
         )
@@ -83,12 +83,3 @@ class Overview:
         if rest:
             rows.append((f"over {found[_MOST_DEPTHS - 1][0]}", rest))
         return bars(rows)
-
-
-def _phrase(status: int) -> str:
-    if not status:
-        return "no answer"
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""

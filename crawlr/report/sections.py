@@ -13,6 +13,7 @@ from typing import Any
 
 from crawlr.report.broken import Broken
 from crawlr.report.duplicates import Duplicates
+from crawlr.report.external import External
 from crawlr.report.facts import Facts, pages_with_hashes
 from crawlr.report.hosts import Hosts
 from crawlr.report.link_graph import LinkGraph
@@ -37,6 +38,7 @@ class Sections:
         self.facts = Facts(source)
         self.overview = Overview(source.head)
         self.broken = Broken(source, self.facts)
+        self.external = External(source, self.facts)
         self.redirects = Redirects(source, self.facts)
         self.weight = Weight()
         self.unasked = Unasked(source, self.urls)
@@ -68,6 +70,8 @@ class Sections:
         self.graph.draw()
         urls, tables = self.urls, self.tables
         tables["broken"] = self.broken.table(urls)
+        if self.external.is_asked:
+            tables["external"] = self.external.table(urls)
         tables["redirects"], tables["redirects-noise"] = self.redirects.tables(urls)
         tables["slow"], tables["large"] = self.weight.tables(urls)
         tables["unasked"] = self.unasked.table()
@@ -75,6 +79,7 @@ class Sections:
         tables["titles"] = self.duplicates.titles(urls)
         tables["untitled"] = self.duplicates.untitled_table(urls)
         tables["orphans"], tables["missing"], tables["unfit"] = self.listed.tables()
+        tables["sitemaps"] = self.listed.files()
         tables["top"] = self.graph.table(urls)
         tables["hosts"] = self.hosts.table()
         if self.performance.rows:

@@ -6,8 +6,9 @@ From: sections. To: templates. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 
-__all__ = ["FILTERS", "duration", "millis", "percent", "plural", "size", "thousands"]
+__all__ = ["FILTERS", "duration", "millis", "percent", "phrase", "plural", "size", "thousands"]
 
 
 def thousands(number: int) -> str:
@@ -50,6 +51,14 @@ def duration(seconds: float) -> str:
 def percent(share: float) -> str:
     """A share of 0 to 1."""
     return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.1f}%"
+
+
+def phrase(status: int) -> str:
+    """What a status is called, RFC 9110 §15; empty for one that has no name."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 FILTERS: dict[str, Callable[..., str]] = {

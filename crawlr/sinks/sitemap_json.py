@@ -59,6 +59,16 @@ def write(out: TextIO, view: CrawlView, *, head: dict[str, object]) -> None:
     if view.has_external:
         _write_list(out, "external", _external(view))
         out.write(",\n")
+    if view.has_sitemaps:
+        _write_list(
+            out,
+            "sitemaps",
+            (
+                {"url": url, "level": level, "read": is_read, "error": error}
+                for url, level, is_read, error in view.sitemaps()
+            ),
+        )
+        out.write(",\n")
     out.write('"edges": [')
     before = "\n"
     for source, targets in view.edges():

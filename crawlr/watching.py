@@ -86,7 +86,7 @@ class Watch:
             self._write(self._path)
 
     def _write(self, path: str) -> None:
-        written = {**document(self._look()), "written_at": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        written = {**document(self._look()), "written_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
         folder, name = os.path.split(path)
         passing = os.path.join(folder, f".{name[:100]}.part")
         try:

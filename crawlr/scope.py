@@ -18,6 +18,7 @@ __all__ = [
     "is_too_long",
     "is_trap",
     "origin_of",
+    "rule_against",
 ]
 
 MAX_URL_LENGTH = 4096
@@ -61,6 +62,19 @@ def is_trap(url: str) -> bool:
     if len(segments) - len(set(segments)) < MAX_SEGMENT_REPEATS:
         return False
     return any(segments.count(segment) > MAX_SEGMENT_REPEATS for segment in set(segments))
+
+
+def rule_against(url: str) -> str | None:
+    """Which rule about a URL alone speaks against it, for a person; None: none does."""
+    if is_too_long(url):
+        return f"it has {len(url):,} characters, more than {MAX_URL_LENGTH:,}"
+    if not is_trap(url):
+        return None
+    segments = [segment for segment in url[_path_start(url) :].partition("?")[0].split("/") if segment]
+    if len(segments) > MAX_SEGMENTS:
+        return f"its path has {len(segments)} segments, more than {MAX_SEGMENTS}"
+    often = max(segments, key=segments.count)
+    return f"{often!r} stands {segments.count(often)} times in its path, more than {MAX_SEGMENT_REPEATS} times"
 
 
 class Scope:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from urllib.parse import urlsplit
 
 from crawlr import option_values
 from crawlr import scope as scope_rules
@@ -265,7 +264,8 @@ class _Explanation:
                 return f"only links that may not be followed lead to it (--nofollow {how})"
             case SkipReason.BLOCKED_ADDRESS:
                 return f"the address of {host} may not be connected to{why}"
-        return _trap(row.url) or "only pages of a trap (one body under many addresses, or an endless chain) lead to it"
+        trapped = "only pages of a trap (one body under many addresses, or an endless chain) lead to it"
+        return scope_rules.rule_against(row.url) or trapped
 
     def _left_because(self, row: Row, reason: UnvisitedReason) -> str:
         match reason:
@@ -286,7 +286,7 @@ class _Explanation:
             return outside
         if scope_rules.is_too_long(url) or scope_rules.is_trap(url):
             rule = SkipReason.URL_TOO_LONG if scope_rules.is_too_long(url) else SkipReason.TRAP
-            return Verdict(rule=rule, says=_trap(url) or "")
+            return Verdict(rule=rule, says=scope_rules.rule_against(url) or "")
         origin = scope_rules.origin_of(url)
         trouble = self._lookup.origin_trouble(origin)
         if trouble is not None:
@@ -384,21 +384,6 @@ class _Parameters:
 
 def _step(row: Row, by: str) -> Step:
     return Step(url=row.url, by=by, depth=row.depth if row.in_scope else None, status=row.status, outcome=row.outcome)
-
-
-def _trap(url: str) -> str | None:
-    """Which rule about a URL alone speaks against it."""
-    if scope_rules.is_too_long(url):
-        return f"it has {len(url):,} characters, more than {scope_rules.MAX_URL_LENGTH:,}"
-    if not scope_rules.is_trap(url):
-        return None
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
-    if len(segments) > scope_rules.MAX_SEGMENTS:
-        return f"its path has {len(segments)} segments, more than {scope_rules.MAX_SEGMENTS}"
-    often = max(segments, key=segments.count)
-    return (
-        f"{often!r} stands {segments.count(often)} times in its path, more than {scope_rules.MAX_SEGMENT_REPEATS} times"
-    )
 
 
 def _kind_names() -> list[tuple[str, bool]]:

@@ -474,7 +474,7 @@ def test_what_was_not_requested_has_its_rule_and_an_example() -> None:
 
     assert [(each.name, each.rule, each.count) for each in rules] == [
         ("robots.txt disallowed", RULE, 3),
-        ("trap", None, 1),
+        ("trap", "'trap' stands 5 times in its path, more than 4 times", 1),
     ]
     assert (rules[0].example, rules[0].found_on) == (f"{SITE}/private", f"{SITE}/")
     assert {(each.name, each.count, each.example) for each in bounds} == {
@@ -682,6 +682,15 @@ def test_report_of_a_real_crawl(site: Callable[..., Any], crawl: Crawl, tmp_path
 def test_sizes_in_words(value: int, text: str) -> None:
     """Three digits, by powers of 1,024."""
     assert words.size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0%"), (0.0004, "<0.1%"), (0.051, "5.1%"), (0.25, "25%"), (0.9951, "99.5%"), (0.9999, "99.9%"), (1, "100%")],
+)
+def test_shares_in_words(share: float, text: str) -> None:
+    """Only nothing is 0% and only all is 100%."""
+    assert words.percent(share) == text
 
 
 @pytest.mark.parametrize(

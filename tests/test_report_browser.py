@@ -227,6 +227,27 @@ def test_plots_have_ink(page: Opened) -> None:
     assert all(colours > 3 for colours in inked)
 
 
+def test_few_large_pages_leave_the_others_apart(browser: Any, tmp_path: Path) -> None:
+    """Times to parse stand by powers of ten: ten pages of a millisecond are not one line below one of a second."""
+    sample = [[1000 * number, 100 * number] for number in range(1, 11)] + [[5_000_000, 1_000_000]]
+    page = Opened(browser, made(everything(), tmp_path / "spread.html", stats_document=stats(parse_sample=sample)))
+    page.tab("performance")
+    rows = page.run(
+        "const canvas = document.querySelector('[data-plot=parse] canvas');"
+        "const probe = document.createElement('span'); probe.style.color = 'var(--first)'; document.body.append(probe);"
+        "const dot = getComputedStyle(probe).color.match(/[0-9]+/g).map(Number);"
+        "const { data, width, height } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
+        "const rows = [];"
+        "for (let y = 0; y < height; y += 1) for (let x = 0; x < width; x += 1) {"
+        " const at = 4 * (y * width + x);"
+        " if (dot.every((part, index) => data[at + index] === part)) { rows.push(y / height); break; } }"
+        "return rows"
+    )
+
+    assert max(rows) - min(rows) > 0.3
+    assert len([row for row in rows if row > min(rows) + 0.1]) > 20
+
+
 def test_a_tab_has_an_address(browser: Any, file: Path) -> None:
     """A link to the report may name the tab, and going back leads to the tab before."""
     page = Opened(browser, file)
@@ -466,6 +487,20 @@ def test_a_phone_needs_no_scrolling_to_the_side(browser: Any, file: Path, width:
     cell = "document.querySelector('[data-table=broken] tbody td')"
 
     assert page.run(f"return getComputedStyle({cell}, '::before').content") == '"URL: "'
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_table_is_cut_at_its_side(browser: Any, file: Path, width: int) -> None:
+    """A bar or a column behind the edge would be missed, though its box can be scrolled."""
+    page = Opened(browser, file, width=width)
+    cut = (
+        "return [...document.querySelectorAll('.panel:not([hidden]) :is(.data, .scroll)')]"
+        ".filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent.slice(0, 40))"
+    )
+    for key in TABS:
+        page.tab(key)
+
+        assert page.run(cut) == [], key
 
 
 @pytest.mark.parametrize("width", [1280, 390])

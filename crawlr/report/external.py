@@ -24,8 +24,8 @@ _WORST_FIRST = (ExternalClass.BROKEN, ExternalClass.BLOCKED, ExternalClass.UNCHE
 _MEANINGS = {
     ExternalClass.OK: "there",
     ExternalClass.BROKEN: "an error, or no answer",
-    ExternalClass.BLOCKED: "401, 403, 429 or 999: may well be there for a person",
-    ExternalClass.UNCHECKED: "robots.txt or its address forbids to ask",
+    ExternalClass.BLOCKED: "401, 403, 429 or 999",
+    ExternalClass.UNCHECKED: "robots.txt or its address forbids it",
 }
 
 

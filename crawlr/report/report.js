@@ -311,15 +311,28 @@
   const SECONDS = { time: false, range: (_, low, high) => [0, high || 1] };
   const time = () => ({ label: "Time", value: (_, v) => (v === null ? "" : clock(v)) });
 
+  // Marks of an axis by powers of ten; between them, too, where there are few.
+  function powers(low, high) {
+    const marks = [];
+    const steps = high / low < 100 ? [1, 2, 5] : [1];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+      for (const step of steps) marks.push(step * 10 ** power);
+    }
+    return marks.filter((mark) => mark >= low && mark <= high);
+  }
+
+  // Both axes by powers where the times are all above nothing: few large pages would else press the others together.
   function dots(data, label, axisLabel) {
     if (data === null || data[0].length === 0) return null;
+    const isByPowers = data[1].every((value) => value > 0);
+    const y = isByPowers ? { distr: 3, log: 10 } : { range: (_, low, high) => [0, Math.max(high, 1)] };
     return {
       data,
       options: {
-        scales: { x: { time: false, distr: 3, log: 2 }, y: { range: (_, low, high) => [0, Math.max(high, 1)] } },
+        scales: { x: { time: false, distr: 3, log: 2 }, y },
         axes: [
           axis({ values: (_, values) => values.map((v) => (v === null ? "" : size(v))), label: "Size of the page" }),
-          axis({ size: 60, label: axisLabel }),
+          axis({ size: 60, label: axisLabel, ...(isByPowers ? { splits: (_, __, low, high) => powers(low, high) } : {}), values: (_, values) => values.map((v) => (v === null ? "" : real.format(v))) }),
         ],
         series: [
           { label: "Size", value: (_, v) => (v === null ? "" : size(v)) },

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crawlr import scope
 from crawlr.records import SkippedRecord, SkipReason, UnvisitedReason, UnvisitedRecord
 from crawlr.report.tables import Column, Kind, Row, Table, Urls, shown
 from crawlr.sinks.source import Source
@@ -29,6 +30,8 @@ _MEANINGS: dict[str, str] = {
     UnvisitedReason.INTERRUPTED: "The crawl was interrupted first.",
 }
 
+_OF_URL = (SkipReason.URL_TOO_LONG, SkipReason.TRAP)
+
 
 @dataclass(slots=True, kw_only=True)
 class Reason:
@@ -37,7 +40,7 @@ class Reason:
     name: str
     meaning: str
     rule: str | None
-    """The very rule, where it is known."""
+    """The very rule, where it is known; one about the URL alone is that of the example."""
     is_rule: bool
     """False: a bound."""
     count: int
@@ -69,12 +72,13 @@ class Unasked:
         key: tuple[str, str | None] = (record.reason, rule)
         if key not in self._reasons and len(self._reasons) >= _MOST_REASONS:
             key = (record.reason, None)
+        said = rule or (scope.rule_against(record.url) if record.reason in _OF_URL else None)
         reason = self._reasons.get(key)
         if reason is None:
             self._reasons[key] = Reason(
                 name=_words(record.reason),
                 meaning=_MEANINGS[record.reason],
-                rule=shown(key[1]),
+                rule=shown(key[1] or said),
                 is_rule=isinstance(record, SkippedRecord),
                 count=1,
                 example=record.url,
@@ -86,7 +90,7 @@ class Unasked:
             reason.count += 1
         if len(self._rows) < self._most:
             parent = None if record.parent is None else urls.of(record.parent)
-            self._rows.append((urls.of(record.id), _words(record.reason), shown(rule), record.depth, parent))
+            self._rows.append((urls.of(record.id), _words(record.reason), shown(said), record.depth, parent))
 
     def reasons(self, *, is_rule: bool) -> list[Reason]:
         """Rules, or bounds, the most frequent first."""

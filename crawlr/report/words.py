@@ -49,7 +49,11 @@ def duration(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 0 to 1."""
+    """A share of 0 to 1: nothing and all are only said of nothing and all."""
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.995 <= share < 1:
+        return f"{min(100 * share, 99.9):.1f}%"
     return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.1f}%"
 
 

@@ -112,6 +112,7 @@ SOUP = st.lists(
 @example('<a ="> <a href=x> " b="">')
 @example("<?--!><iframe src=x>--!>")
 @example("<svg x=/><iframe src=x></svg>")
+@example("<script =\"='\">='<iframe src=x>")
 def test_soup_is_read_as_the_tokenizer_reads_it_or_not_at_all(text: str) -> None:
     """Whatever brackets and quotes come in a row: what passes for plain is read right."""
     found = plain.scan(text, FOLLOWED)

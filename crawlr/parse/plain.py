@@ -91,24 +91,20 @@ def _count_plain(markup: bytes) -> int | None:
     if b"\x01" in markup or b"\x02" in markup:
         return None
     marked = markup.replace(b'="', b'\x01"')
-    tags = _count_paired(marked)
-    if tags is None:
+    left = marked.translate(None, _DROPPED).replace(b'\x01""', b"")
+    tags = _count_paired(left)
+    if tags is None:  # there are single quotes in tags
         marked = marked.replace(b"='", b"\x02'")
-        tags = _count_paired(marked)
+        left = marked.translate(None, _DROPPED).replace(b'\x01""', b"").replace(b"\x02''", b"")
+        tags = _count_paired(_OTHER_QUOTES_WITHIN.sub(b"", left))
     if tags is None or any(_is_in_tag(marked, late.start()) for late in _LATE_QUOTE.finditer(marked)):
         return None
     return tags
 
 
-def _count_paired(marked: bytes) -> int | None:
-    """The number of `<` that have their `>` beside them once values are dropped; None: some have none."""
-    left = marked.translate(None, _DROPPED)
-    for value in (b'\x01""', b'\x01"\'"', b"\x02''"):
-        left = left.replace(value, b"")
+def _count_paired(left: bytes) -> int | None:
+    """The number of `<` that have their `>` beside them now; None: some have none."""
     rest = left.replace(b"<>", b"")
-    if b"<" in rest:
-        left = _OTHER_QUOTES_WITHIN.sub(b"", left)
-        rest = left.replace(b"<>", b"")
     return None if b"<" in rest else (len(left) - len(rest)) // 2
 
 

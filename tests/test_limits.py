@@ -260,6 +260,7 @@ def test_pause_does_not_change_the_limit(pause: float) -> None:
         parse_cpu=19.0,
         parse_slots=2 * (10.0 + pause),
         main_cpu=1.0,
+        cores=16,
         rate="",
     )
 

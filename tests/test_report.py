@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import itertools
 import json
+import math
 import re
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -549,6 +551,21 @@ def test_picture_keeps_its_frame(count: int, data: st.DataObject) -> None:
     spots = link_graph.lay_out(count, pairs)
 
     assert len(set(spots)) == len(spots) == count
+    assert all(0 <= x <= link_graph.WIDTH and 0 <= y <= link_graph.HEIGHT for x, y in spots)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(11, 26), max_size=link_graph.DRAWN), st.data())
+def test_circles_of_the_picture_are_set_apart(radii: list[float], data: st.DataObject) -> None:
+    """As many as it may have, whatever is linked, all inside."""
+    number = st.integers(0, max(0, len(radii) - 1))
+    pairs = data.draw(st.lists(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1]))) if radii[1:] else []
+    spots = link_graph.set_apart(link_graph.lay_out(len(radii), pairs), radii)
+    gaps = [
+        math.dist(spots[a], spots[b]) - radii[a] - radii[b] for a, b in itertools.combinations(range(len(radii)), 2)
+    ]
+
+    assert all(gap > 0 for gap in gaps)
     assert all(0 <= x <= link_graph.WIDTH and 0 <= y <= link_graph.HEIGHT for x, y in spots)
 
 

@@ -16,13 +16,18 @@ from crawlr.records import PageRecord
 from crawlr.report.tables import Column, Kind, Largest, Row, Table, Urls, shown
 from crawlr.sinks.source import Source
 
-__all__ = ["Edge", "LinkGraph", "Node", "lay_out"]
+__all__ = ["Edge", "LinkGraph", "Node", "lay_out", "set_apart"]
 
 ROWS = 100
 DRAWN = 40
 WIDTH, HEIGHT = 1000.0, 640.0
 _MARGIN = 40.0
 _ROUNDS = 200
+_GRAVITY = 0.2
+"""How much each node is drawn to the middle: what has few links would else fly so far that the rest has no room."""
+_MOST_PUSHES = 1000  # 20 are enough for pictures of real sites
+_GAP = 8.0
+"""Between two circles; a ring around one takes a part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +108,10 @@ class LinkGraph:
         for source, targets in self._source.view.edges():
             if source in place:
                 pairs.update((place[source], place[target]) for target in targets if target in place)
-        spots = lay_out(len(pages), [(a, b) for a, b in pairs if a < b or (b, a) not in pairs])
         ranks = self._source.ranks
         most = max((ranks[page.id] for page in pages), default=0.0) or 1.0
+        radii = [round(11 + 15 * math.sqrt(ranks[page.id] / most), 1) for page in pages]
+        spots = set_apart(lay_out(len(pages), [(a, b) for a, b in pairs if a < b or (b, a) not in pairs]), radii)
         for number, (page, (x, y)) in enumerate(zip(pages, spots, strict=True), 1):
             self.nodes.append(
                 Node(
@@ -114,7 +120,7 @@ class LinkGraph:
                     title=page.title,
                     x=x,
                     y=y,
-                    radius=round(11 + 15 * math.sqrt(ranks[page.id] / most), 1),
+                    radius=radii[number - 1],
                     is_broken=page.is_broken,
                 )
             )
@@ -156,8 +162,8 @@ def lay_out(count: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, f
             dx[b] += x * pull
             dy[b] += y * pull
         for n in range(count):
-            dx[n] -= 0.05 * xs[n]
-            dy[n] -= 0.05 * ys[n]
+            dx[n] -= _GRAVITY * xs[n]
+            dy[n] -= _GRAVITY * ys[n]
             length = math.hypot(dx[n], dy[n])
             if length:
                 step = min(length, heat) / length
@@ -165,6 +171,31 @@ def lay_out(count: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, f
                 ys[n] += dy[n] * step
         heat *= 0.98
     return list(zip(_fitted(xs, WIDTH), _fitted(ys, HEIGHT), strict=True))
+
+
+def set_apart(spots: Sequence[tuple[float, float]], radii: Sequence[float]) -> list[tuple[float, float]]:
+    """The places that `lay_out` gave, with circles of these radii moved off each other as far as is needed, inside the
+    picture."""
+    # a little off, each in a direction of its own: what stands in a row would be pushed along the row alone
+    xs = [x + math.cos(n) for n, (x, _) in enumerate(spots)]
+    ys = [y + math.sin(n) for n, (_, y) in enumerate(spots)]
+    for _ in range(_MOST_PUSHES):
+        is_moved = False
+        for a in range(len(spots)):
+            for b in range(a + 1, len(spots)):
+                x, y = xs[a] - xs[b], ys[a] - ys[b]
+                distance = math.hypot(x, y)
+                lacking = radii[a] + radii[b] + _GAP - distance
+                if lacking <= 0.1:
+                    continue
+                is_moved = True
+                step = lacking / 2 / max(distance, 0.01)
+                for n, way in ((a, step), (b, -step)):
+                    xs[n] = min(max(xs[n] + x * way, _MARGIN), WIDTH - _MARGIN)
+                    ys[n] = min(max(ys[n] + y * way, _MARGIN), HEIGHT - _MARGIN)
+        if not is_moved:
+            break
+    return [(round(x, 1), round(y, 1)) for x, y in zip(xs, ys, strict=True)]
 
 
 def _fitted(values: list[float], size: float) -> list[float]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crawlr.fetch import redirects, retry
+from crawlr.fetch import redirects, retry, robots
 from crawlr.fetch.pool import FetchDone
 from crawlr.fetch.robots import RobotsRules
 from crawlr.frontier import Frontier, Gate, Origin
@@ -172,7 +172,7 @@ class Errands:
         disallow all, and so does 429 (interface.md). When nobody can be connected to, the origin is dead.
         """
         origin = errand.asker
-        origin.robots = _outcome_of(result, rules, self._options.agent)
+        origin.robots = robots.outcome(result, rules, self._options.agent)
         if isinstance(result, FetchFailure):
             if result.outcome is Outcome.BLOCKED_ADDRESS:
                 self._close(origin, Verdict(reason=SkipReason.BLOCKED_ADDRESS, error=result.error))
@@ -312,18 +312,3 @@ class Errands:
             self._say_once(f"sitemap {errand.url}", f"sitemap {errand.url}: {error}")
         self._ledger.note_sitemap(errand.url, level=errand.level, is_done=True, error=error)
         self._end(number)
-
-
-def _outcome_of(result: FetchedPage | FetchFailure, rules: RobotsRules | None, agent: str) -> str:
-    """What came of asking for a robots.txt, for a person."""
-    if isinstance(result, FetchFailure):
-        return f"not had: {result.error or result.outcome}"
-    if result.status >= 500 or result.status == 429:
-        return f"not had: status {result.status}"
-    if not 200 <= result.status < 300:
-        return f"none (status {result.status})"
-    if result.fault not in (None, Outcome.TOO_LARGE):
-        return f"not had: {result.error or result.fault}"
-    count = 0 if rules is None else rules.count(agent)
-    words = "no rule applies" if not count else "1 rule applies" if count == 1 else f"{count:,} rules apply"
-    return f"read, {words} to {agent}"

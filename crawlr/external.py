@@ -16,16 +16,16 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from crawlr import scope as scope_rules
 from crawlr.control import Control
 from crawlr.errors import MachineError
-from crawlr.fetch import redirects, retry
+from crawlr.fetch import redirects, retry, robots
 from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.fetch.robots import RobotsRules
-from crawlr.frontier import Frontier, Origin, Take
+from crawlr.frontier import Frontier, Host, Origin, Take
 from crawlr.journal import ExternalRow, Journal
 from crawlr.known import FAR, Flag, KnownUrls
 from crawlr.options import Options
@@ -137,6 +137,11 @@ class ExternalCheck:
         if classes:
             self._say(f"link targets out of scope: {classes}")
         return self._control.stop_request
+
+    @property
+    def hosts(self) -> Collection[Host]:
+        """Whom it asked, for the accounting."""
+        return self._frontier.hosts.values()
 
     def fill(self, bare: CrawlStatus) -> CrawlStatus:
         """The check at this moment: a status with its own hosts put into that of the crawl that ended."""
@@ -276,6 +281,7 @@ class ExternalCheck:
         """Open or close the origin that waits for it, as crawlr.errands does for a crawl."""
         asker = errand.asker
         assert asker is not None
+        asker.robots = robots.outcome(result, rules, self._options.agent)
         if isinstance(result, FetchFailure):
             if result.outcome in _DEAD and not errand.redirects:
                 self._close(asker, result.outcome, result.error)
@@ -295,6 +301,7 @@ class ExternalCheck:
                 self._rules[asker.number] = rules
                 delay = rules.crawl_delay(self._options.agent)
             if delay is not None:
+                asker.host.crawl_delay = max(delay, asker.host.crawl_delay or 0.0)
                 delay = min(delay, self._options.max_crawl_delay)
             self._frontier.open(asker, crawl_delay=delay)
         self._end(number)

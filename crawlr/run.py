@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError
 from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns
-from crawlr.frontier import Frontier
+from crawlr.frontier import Frontier, Host
 from crawlr.gate_rules import Result
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
@@ -82,6 +82,7 @@ class Run:
         self._started_at = str(meta.get("started_at") or _now())
         self._elapsed_before = float(str(meta.get("elapsed_s") or 0.0))
         self._began = time.monotonic()
+        self._asked_outside: Collection[Host] = ()
 
     def run(self, *, catch_signals: bool, place: Birthplace | None) -> CrawlResult:
         """Blocks until every thread and process has ended. With `catch_signals` SIGINT and SIGTERM stop it."""
@@ -162,6 +163,7 @@ class Run:
             control=control,
             say=self._reporter.notice,
         )
+        self._asked_outside = check.hosts
         control.enter(Phase.CHECKING, check.fill)
         stopped = check.run(deadline=None if options.max_time is None else self._began + options.max_time)
         return ending if stopped is None else Ending(reason=stopped.reason, signal=stopped.signal)
@@ -226,7 +228,7 @@ class Run:
             load=load,
             timeline=coordinator.monitor.timeline,
             sample=coordinator.sample,
-            frontier=frontier,
+            hosts=[*frontier.hosts.values(), *self._asked_outside],
             pages=stats,
             paused=self._control.paused,
         )

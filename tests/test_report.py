@@ -308,10 +308,13 @@ def test_links_out_of_a_real_crawl_are_those_of_its_check(
     outside = site({"/shut": Reply(status=403), "/robots.txt": Reply(body="User-agent: *\nDisallow: /no\n")})
     made = site({"/": answer(*(outside.url(path) for path in ("/gone", "/shut", "/no")))})
     out = tmp_path / "map.json"
-    crawl(made.url(), out=out, check_external=True)
+    crawl(made.url(), out=out, check_external=True, stats=str(tmp_path / "stats.json"))
+    accounting = json.loads((tmp_path / "stats.json").read_text())
     with open_crawl(str(out)) as (view, found):
-        page = Page(written(view, head=found, stats_document=None))
+        page = Page(written(view, head=found, stats_document=accounting))
+    host = {row[0]: row for row in page.rows("hosts")}[outside.url("").removeprefix("http://")]
 
+    assert (host[1], host[4], host[10]) == (0, 5, "read, 1 rule applies to crawlr")
     assert {row[0].removeprefix(outside.url("")): row[1:4] for row in page.rows("external")} == {
         "/gone": ["broken", 404, "Not Found"],
         "/shut": ["blocked", 403, "Forbidden"],

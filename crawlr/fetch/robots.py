@@ -17,7 +17,9 @@ from collections.abc import Iterator
 
 from protego import Protego
 
-__all__ = ["MAX_BYTES", "RobotsRules", "parse"]
+from crawlr.records import FetchedPage, FetchFailure, Outcome
+
+__all__ = ["MAX_BYTES", "RobotsRules", "outcome", "parse"]
 
 MAX_BYTES = 500 * 1024
 """RFC 9309 §2.5: "at least 500 kibibytes"; what is behind is not read."""
@@ -210,6 +212,21 @@ def parse(body: bytes) -> RobotsRules:
             if value and agents:  # an empty Disallow forbids nothing; a rule before any agent is for nobody
                 rules.append((field == _ALLOW, _pattern(value), value))
     return RobotsRules(groups=groups, delays=delays, sitemaps=tuple(sitemaps))
+
+
+def outcome(result: FetchedPage | FetchFailure, rules: RobotsRules | None, agent: str) -> str:
+    """What came of asking for a robots.txt, for a person. `rules`: None when there are none."""
+    if isinstance(result, FetchFailure):
+        return f"not had: {result.error or result.outcome}"
+    if result.status >= 500 or result.status == 429:
+        return f"not had: status {result.status}"
+    if not 200 <= result.status < 300:
+        return f"none (status {result.status})"
+    if result.fault not in (None, Outcome.TOO_LARGE):
+        return f"not had: {result.error or result.fault}"
+    count = 0 if rules is None else rules.count(agent)
+    words = "no rule applies" if not count else "1 rule applies" if count == 1 else f"{count:,} rules apply"
+    return f"read, {words} to {agent}"
 
 
 def _text(body: bytes) -> str:

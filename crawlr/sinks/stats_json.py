@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import TextIO
 
 from crawlr import limits
-from crawlr.frontier import Frontier, Host
+from crawlr.frontier import Host
 from crawlr.stats import ParseSample, Timeline, Wait
 
 __all__ = ["document", "write"]
@@ -29,11 +30,14 @@ def document(
     load: limits.Load,
     timeline: Timeline,
     sample: ParseSample,
-    frontier: Frontier,
+    hosts: Iterable[Host],
     pages: dict[str, object],
     paused: float = 0.0,
 ) -> dict[str, object]:
-    """The accounting as plain values. `pages` are the counts that sitemap.json has, too; `paused` are seconds."""
+    """The accounting as plain values. `pages` are the counts that sitemap.json has, too; `paused` are seconds.
+
+    Of `hosts` those with the most requests are told; one that is there twice, of --check-external too, is one.
+    """
     stages = load.stages
     fetch_parts = stages.fetch_connect + stages.fetch_first_byte + stages.fetch_body
     parse_parts = stages.parse_busy
@@ -86,11 +90,29 @@ def document(
             "idle_for": {str(wait): seconds for wait, seconds in stages.waits.items()},
             "unaccounted_s": load.elapsed - stages.idle - awake,
         },
-        "hosts": [_host(host) for host in sorted(frontier.hosts.values(), key=lambda host: -host.requests)[:1000]],
+        "hosts": [_host(host) for host in sorted(_by_name(hosts), key=lambda host: -host.requests)[:1000]],
         "timeline": [dataclasses.asdict(row) for row in timeline.rows],
         "parse_sample": sample.rows,
         "parse_sample_of": sample.seen,
     }
+
+
+def _by_name(hosts: Iterable[Host]) -> Iterable[Host]:
+    found: dict[str, Host] = {}
+    for host in hosts:
+        other = found.get(host.name)
+        if other is None or not host.requests:
+            found.setdefault(host.name, host)
+            continue
+        found[host.name] = dataclasses.replace(
+            other,
+            requests=other.requests + host.requests,
+            held_for=other.held_for + host.held_for,
+            first_at=min(other.first_at, host.first_at) if other.requests else host.first_at,
+            last_at=max(other.last_at, host.last_at),
+            origins=[*other.origins, *host.origins],
+        )
+    return found.values()
 
 
 def _host(host: Host) -> dict[str, object]:

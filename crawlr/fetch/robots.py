@@ -87,7 +87,9 @@ class RobotsRules:
             matcher = self._matchers[agent] = self._matcher(agent)
         if matcher is None:
             return True
-        return _is_allowed(matcher, url)
+        if "%" in url:
+            url = _keep_foreign_escapes(url)
+        return bool(matcher.can_fetch(url, "*"))
 
     def refusal(self, url: str, agent: str) -> str | None:
         """The rule by which `allows` says no, as it was written, with the agent of its group: "Disallow: /private for
@@ -142,6 +144,8 @@ class _Refusals:
 
     def rule(self, url: str) -> str:
         """The longest pattern that matches, as it was written. One does."""
+        if "%" in url:
+            url = _keep_foreign_escapes(url)
         begin, end = self._first(url, 0, len(self._rules), self._SOME)
         found, _ = self._first(url, begin, end, 1)
         return _shown(self._rules[found][2])
@@ -153,7 +157,7 @@ class _Refusals:
             matcher = self._matchers.get((first, after))
             if matcher is None:
                 matcher = self._matchers[first, after] = _protego(self._rules[first:after])
-            if not _is_allowed(matcher, url):
+            if not matcher.can_fetch(url, "*"):
                 return first, after
         raise AssertionError(f"no rule refuses {url}")
 
@@ -161,12 +165,6 @@ class _Refusals:
 def _protego(rules: _Rules) -> Protego:
     lines = [f"{'Allow' if is_allowed else 'Disallow'}: {pattern}" for is_allowed, pattern, _ in rules]
     return Protego.parse("\n".join(["User-agent: *", *lines]))
-
-
-def _is_allowed(matcher: Protego, url: str) -> bool:
-    if "%" in url:
-        url = _keep_foreign_escapes(url)
-    return bool(matcher.can_fetch(url, "*"))
 
 
 def _shown(value: str) -> str:

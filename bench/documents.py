@@ -3,8 +3,9 @@
     python -m bench.documents                                  # the documentation of Python or OpenJDK, where installed
     python -m bench.documents ~/site --min 20000 --max 40000 --files 300
 
-Microseconds of CPU a page. The rows take turns, each value is the best of `--rounds`: other work on the machine makes
-a round slower, never faster. `cold` is a first round, in which every href of every folder is resolved.
+Microseconds of CPU a page. `as in a crawl` reads plain pages without an engine (crawlr.parse.plain), the rows below it
+read every page with that engine. The rows take turns, each value is the best of `--rounds`: other work on the machine
+makes a round slower, never faster. `cold` is a first round, in which every href of every folder is resolved.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from lxml import etree
 
 from bench import tables
 from crawlr.options import DEFAULT_FOLLOW
-from crawlr.parse import document, links
+from crawlr.parse import document, links, plain
 
 __all__ = ["Cost", "main", "measure"]
 
 TREES = ("/usr/share/doc/openjdk-17-jre-headless/api", "/usr/share/doc/python3/html")
 FOLLOW = frozenset(DEFAULT_FOLLOW)
+AS_IN_A_CRAWL = "as in a crawl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +53,15 @@ def pages(folder: Path, *, smallest: int, largest: int, files: int) -> list[tupl
 
 
 def measure(taken: Sequence[tuple[str, bytes]], *, rounds: int) -> list[Cost]:
-    """A row for each engine that is installed, and for lxml with a target and with a tree."""
+    """A row for a crawl, for each engine that is installed, and for lxml with a target and with a tree."""
     engines = [name for name in document.PARSERS if name != "lexbor" or find_spec("selectolax")]
-    ways: dict[str, Callable[[str, bytes], object]] = {name: partial(_read, name) for name in engines}
+    ways: dict[str, Callable[[str, bytes], object]] = {AS_IN_A_CRAWL: partial(_read, "lxml")}
+    ways |= {name: partial(_read_by_engine, name) for name in engines}
     ways |= {"lxml, a target alone": _by_target, "lxml, a tree and iter": _by_tree}
     cold: dict[str, int] = {}
-    for name in engines:
+    for name in (AS_IN_A_CRAWL, *engines):
         links.forget()
+        plain.forget()
         cold[name] = _microseconds(ways[name], taken)
     warm = [{name: _microseconds(way, taken) for name, way in ways.items()} for _ in range(rounds)]
     return [Cost(name=name, warm=min(each[name] for each in warm), cold=cold.get(name)) for name in ways]
@@ -71,6 +76,15 @@ def _microseconds(way: Callable[[str, bytes], object], taken: Sequence[tuple[str
 
 def _read(parser: str, url: str, body: bytes) -> object:
     return document.read(body, url=url, content_type="text/html", agent="bench", parser=parser, follow=FOLLOW)
+
+
+def _read_by_engine(parser: str, url: str, body: bytes) -> object:
+    with mock.patch.object(plain, "scan", _nothing_is_plain):
+        return _read(parser, url, body)
+
+
+def _nothing_is_plain(*_: object) -> None:
+    pass
 
 
 class _Hrefs:

@@ -28,7 +28,7 @@ from crawlr.report.tables import Largest
 from crawlr.report.unasked import Unasked
 from crawlr.sinks.source import Source
 from crawlr.view import CrawlView
-from tests.conftest import Crawl
+from tests.conftest import Command, Crawl
 from tests.report_crawl import (
     ERROR,
     HOSTILE_URL,
@@ -321,6 +321,26 @@ def test_links_out_of_a_real_crawl_are_those_of_its_check(
         "/no": ["unchecked", None, "robots.txt: Disallow: /no for *"],
     }
     assert page.opened("external", outside.url("/shut")) == [[made.url(), None, None]]
+
+
+def test_report_that_a_crawl_writes_has_texts_rules_and_times(
+    site: Callable[..., Any], run_cli: Command, tmp_path: Path
+) -> None:
+    """What is known only while it crawls is in the report that it writes itself."""
+    outside = site({"/shut": Reply(status=403)})
+    text = Reply(body=f'<a href="{outside.url("/shut")}">Members only</a><a href="/no">no</a>')
+    robots = Reply(body="User-agent: *\nCrawl-delay: 0.01\nDisallow: /no\n")
+    made = site({"/": text, "/robots.txt": robots})
+    out = tmp_path / "report.html"
+    run_cli("--check-external", "--out", str(out), made.url())
+    page = Page(out.read_text(encoding="utf-8"))
+    hosts = {row[0]: row for row in page.rows("hosts")}
+
+    assert page.opened("external", outside.url("/shut")) == [[made.url(), "Members only", "a"]]
+    assert "Disallow: /no for *" in page.sections["unasked"]
+    assert [len(values) for values in page.blocks["plots"]["parse"]] == [1, 1]
+    assert hosts[made.url("").removeprefix("http://")][8] == 0.01
+    assert hosts[outside.url("").removeprefix("http://")][10] == "none (status 404)"
 
 
 # ---------------------------------------------------------------- redirects

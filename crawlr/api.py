@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from urllib.parse import unquote, urlsplit
 
+from crawlr import stopping
 from crawlr.control import STATUS_LIMIT, Control
 from crawlr.errors import CallbackError, OptionsError
 from crawlr.fetch.pool import Fetcher
@@ -188,6 +189,8 @@ def _run(
             stack.enter_context(watch)
         if catch_signals:
             stack.enter_context(asked_by_signal(watch.ask))
+            # before the state is made: whoever leaves one says how to go on from it
+            stack.enter_context(stopping.catch(control.mailbox.put))
         stack.enter_context(control.running())
         seeds, auth = _seeds(options)
         state = open_state(options, seeds)
@@ -195,7 +198,7 @@ def _run(
             if options.status:
                 watch.write_to(options.status_file)  # not before: it may be that of another crawl, which has the state
             run = Run(options, state, auth=auth, reporter=reporter, control=control, hooks=hooks)
-            return run.run(catch_signals=catch_signals, place=place)
+            return run.run(place=place)
         except BaseException:
             state.journal.close()
             raise

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from crawlr import __version__, engines, limits, machine, outputs, stopping
+from crawlr import __version__, engines, limits, machine, outputs
 from crawlr.control import Control
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError
@@ -84,65 +84,62 @@ class Run:
         self._began = time.monotonic()
         self._asked_outside: Collection[Host] = ()
 
-    def run(self, *, catch_signals: bool, place: Birthplace | None) -> CrawlResult:
-        """Blocks until every thread and process has ended. With `catch_signals` SIGINT and SIGTERM stop it."""
+    def run(self, *, place: Birthplace | None) -> CrawlResult:
+        """Blocks until every thread and process has ended."""
         options, control, hooks = self._options, self._control, self._hooks
         mailbox = control.mailbox
         failure: BaseException | None = None
-        with ExitStack() as outer:
-            if catch_signals:
-                outer.enter_context(stopping.catch(mailbox.put))
-            with ExitStack() as stack:
-                # processes first: they come up while the frontier is loaded and robots.txt is asked
-                parse_pool = ParsePool(
-                    procs=engines.parse_procs(options),
-                    settings=engines.worker_settings(options, content=hooks.on_content is not None),
-                    deliver=mailbox.put,
-                    place=place,
-                )
-                stack.callback(parse_pool.close, kill=True)
-                parse_pool.start()
-                self._reporter.started(options, parse_procs=parse_pool.procs)
-                used = hooks.fetcher
-                if used is None:
-                    used = engines.network(options, self._state.seeds, self._auth)
-                    stack.callback(used.close)
-                fetch_pool = FetchPool(fetcher=used, concurrency=options.concurrency, deliver=mailbox.put)
-                stack.callback(fetch_pool.close)
-                ledger, frontier = self._ledger()
-                coordinator = Coordinator(
-                    options,
-                    frontier=frontier,
-                    ledger=ledger,
-                    fetch_pool=fetch_pool,
-                    parse_pool=parse_pool,
-                    control=control,
-                    reporter=self._reporter,
-                    counts=self._counts,
-                    tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
-                    on_page=hooks.on_page,
-                    on_content=hooks.on_content,
-                    canonicalise=hooks.canonicalise,
-                )
-                logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
-                try:
-                    with control.listening():
-                        ending = self._crawl(coordinator, ledger, fetch_pool)
-                except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
-                    failure = error
-                    is_interrupt = isinstance(error, KeyboardInterrupt)
-                    ending = Ending(reason=StopReason.INTERRUPTED if is_interrupt else StopReason.ERROR)
-                    fetch_pool.interrupt()
-            control.finish(ending.reason)
-            control.enter(Phase.WRITING)
+        with ExitStack() as stack:
+            # processes first: they come up while the frontier is loaded and robots.txt is asked
+            parse_pool = ParsePool(
+                procs=engines.parse_procs(options),
+                settings=engines.worker_settings(options, content=hooks.on_content is not None),
+                deliver=mailbox.put,
+                place=place,
+            )
+            stack.callback(parse_pool.close, kill=True)
+            parse_pool.start()
+            self._reporter.started(options, parse_procs=parse_pool.procs)
+            used = hooks.fetcher
+            if used is None:
+                used = engines.network(options, self._state.seeds, self._auth)
+                stack.callback(used.close)
+            fetch_pool = FetchPool(fetcher=used, concurrency=options.concurrency, deliver=mailbox.put)
+            stack.callback(fetch_pool.close)
+            ledger, frontier = self._ledger()
+            coordinator = Coordinator(
+                options,
+                frontier=frontier,
+                ledger=ledger,
+                fetch_pool=fetch_pool,
+                parse_pool=parse_pool,
+                control=control,
+                reporter=self._reporter,
+                counts=self._counts,
+                tuner=Tuner(cores=machine.cores()) if options.parse_procs is None else None,
+                on_page=hooks.on_page,
+                on_content=hooks.on_content,
+                canonicalise=hooks.canonicalise,
+            )
+            logger.info("crawl.started seeds=%s is_resumed=%s", self._state.seeds, self._state.is_resumed)
             try:
-                # what was committed is written even when something went wrong, unless it is the disk that failed
-                result = self._write(ending, coordinator, frontier)
-            except (CrawlrError, OSError):
-                if failure is None:
-                    raise
-            if failure is not None:
-                raise failure
+                with control.listening():
+                    ending = self._crawl(coordinator, ledger, fetch_pool)
+            except BaseException as error:  # noqa: BLE001  # raised again, when all has ended
+                failure = error
+                is_interrupt = isinstance(error, KeyboardInterrupt)
+                ending = Ending(reason=StopReason.INTERRUPTED if is_interrupt else StopReason.ERROR)
+                fetch_pool.interrupt()
+        control.finish(ending.reason)
+        control.enter(Phase.WRITING)
+        try:
+            # what was committed is written even when something went wrong, unless it is the disk that failed
+            result = self._write(ending, coordinator, frontier)
+        except (CrawlrError, OSError):
+            if failure is None:
+                raise
+        if failure is not None:
+            raise failure
         self._reporter.finished(result.summary)
         return result
 

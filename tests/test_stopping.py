@@ -8,11 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from crawlr import api
+from crawlr.options import Options
 from crawlr.records import StopReason, StopRequested
+from crawlr.reporting import SilentReporter
+from crawlr.state import OpenState, open_state
 from crawlr.stopping import catch
+from tests.fakeweb import FakeWeb, Page
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
@@ -81,3 +87,26 @@ def test_second_signal_after_the_crawl_still_forces_the_end(number: signal.Signa
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
 
     assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (128 + number, "", "forced")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_at_the_moment_a_state_is_made_ends_that_crawl_in_order(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever leaves a state has said so, and has written the outputs, however early the signal came."""
+
+    def opened(options: Options, seeds: tuple[str, ...]) -> OpenState:
+        state = open_state(options, seeds)
+        signal.raise_signal(number)
+        return state
+
+    monkeypatch.setattr(api, "open_state", opened)
+    out = tmp_path / "map.json"
+    options = Options.make("http://site.test/", out=str(out), parse_procs=1)
+    summary = api.run(
+        options, reporter=SilentReporter(), fetcher=FakeWeb({"http://site.test/": Page()}), catch_signals=True
+    )
+
+    assert (summary.signal, summary.stop_reason) == (number, StopReason.INTERRUPTED)
+    assert summary.state is not None
+    assert out.exists()

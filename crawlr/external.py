@@ -37,9 +37,11 @@ from crawlr.records import (
     FetchTask,
     Outcome,
     SkipReason,
+    StopReason,
     StopRequested,
     TaskKind,
 )
+from crawlr.reporting import Reporter
 from crawlr.scope import Scope
 from crawlr.status import CrawlStatus, fill_in
 
@@ -91,7 +93,7 @@ class ExternalCheck:
         scope: Scope,
         fetch_pool: FetchPool,
         control: Control,
-        say: Callable[[str], None],
+        reporter: Reporter,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
@@ -101,7 +103,7 @@ class ExternalCheck:
         self._fetch = fetch_pool
         self._control = control
         self._mailbox = control.mailbox
-        self._say = say
+        self._reporter = reporter
         self._clock = clock
         self._frontier = Frontier(
             KnownUrls(), rps=options.rps, per_host=options.per_host or options.concurrency, gated=options.robots
@@ -120,11 +122,13 @@ class ExternalCheck:
         count = self._queue_all()
         if not count:
             return None
-        self._say(f"checking {count:,} link targets out of scope")
+        self._reporter.notice(f"checking {count:,} link targets out of scope")
         self._take_messages(0.0)  # a pause that was asked for meanwhile comes before the first request
+        cut = 0
         while self._frontier.errands_out:
             now = self._clock()
             if self._control.look_for_stop(now, deadline) is not None:
+                cut = self._fetch.busy
                 self._fetch.interrupt()
                 break
             if not self._control.is_paused:
@@ -135,8 +139,11 @@ class ExternalCheck:
         self._commit()
         classes = ", ".join(f"{self.classes[name]:,} {name}" for name in ExternalClass if self.classes[name])
         if classes:
-            self._say(f"link targets out of scope: {classes}")
-        return self._control.stop_request
+            self._reporter.notice(f"link targets out of scope: {classes}")
+        stop = self._control.stop_request
+        if stop is not None and stop.reason is StopReason.INTERRUPTED:
+            self._reporter.cancelling(cut)  # the last word: that outputs are written goes on in its line
+        return stop
 
     @property
     def hosts(self) -> Collection[Host]:

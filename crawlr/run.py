@@ -158,7 +158,7 @@ class Run:
             scope=ledger.scope,
             fetch_pool=fetch_pool,
             control=control,
-            say=self._reporter.notice,
+            reporter=self._reporter,
         )
         self._asked_outside = check.hosts
         control.enter(Phase.CHECKING, check.fill)

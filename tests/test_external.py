@@ -273,6 +273,7 @@ def test_check_that_was_interrupted_goes_on(site: Any, run_cli: Any, gate: Any) 
 
     assert ran.rc == 130
     assert ran.site_map.document["stop_reason"] == "interrupted"
+    assert "\ncancelling: interrupting 1 fetches... flushed partial results to " in ran.err
     assert resumed.site_map.document["complete"] is True
     assert {row["class"] for row in resumed.site_map.document["external"]} == {"ok"}
     assert [target for _, target in asked(outside)].count("/fast") == 1

@@ -227,6 +227,21 @@ def test_plots_have_ink(page: Opened) -> None:
     assert all(colours > 3 for colours in inked)
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [[[0, 67], [29, 121], [5_000_000, 1_000_000]], [[0, 5]], [[100, 5]], [[100, 5], [100, 900]], [[1, 1]], [[50, 0]]],
+    ids=["empty and others", "one empty page", "one page", "one size", "least", "no time"],
+)
+def test_plots_of_few_or_empty_pages_are_drawn_without_a_complaint(
+    browser: Any, tmp_path: Path, sample: list[list[int]]
+) -> None:
+    """A page without a byte, and sizes or times that are all the same, are nothing a plot trips over."""
+    page = Opened(browser, made(everything(), tmp_path / "few.html", stats_document=stats(parse_sample=sample)))
+    page.tab("performance")
+
+    assert page.complaints() == []
+
+
 def test_few_large_pages_leave_the_others_apart(browser: Any, tmp_path: Path) -> None:
     """Times to parse stand by powers of ten: ten pages of a millisecond are not one line below one of a second."""
     sample = [[1000 * number, 100 * number] for number in range(1, 11)] + [[5_000_000, 1_000_000]]

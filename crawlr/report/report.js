@@ -322,8 +322,11 @@
   }
 
   // Both axes by powers where the times are all above nothing: few large pages would else press the others together.
-  function dots(data, label, axisLabel) {
-    if (data === null || data[0].length === 0) return null;
+  // A page without a byte has no place there: the plots would look for it without end.
+  function dots(all, label, axisLabel) {
+    if (all === null) return null;
+    const data = all.map((values) => values.filter((_, place) => all[0][place] > 0));
+    if (data[0].length === 0) return null;
     const isByPowers = data[1].every((value) => value > 0);
     const y = isByPowers ? { distr: 3, log: 10 } : { range: (_, low, high) => [0, Math.max(high, 1)] };
     return {

@@ -409,6 +409,19 @@ def test_map_on_stdout_is_alone_there(site: Callable[..., Any], run_cli: Callabl
     assert "  200  /a " in ran.err
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_keep_nothing_from_working(
+    closed: str, site: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Started without stderr, or without any stream, a crawl finds and writes what it always does."""
+    made = site({"/": page("/a"), "/a": page()})
+    words = [sys.executable, "-m", "crawlr", "--rps", "0", "--out", str(tmp_path / "map.json"), made.url()]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], timeout=60, check=False)
+
+    assert ended.returncode == 0
+    assert len(json.loads((tmp_path / "map.json").read_text())["pages"]) == 2
+
+
 def test_closed_stdout_does_not_end_the_crawl(site: Callable[..., Any], run_cli: Callable[..., Any]) -> None:
     """`crawlr ... | head -1`: the map is written all the same, and nobody hears of a broken pipe."""
     made = site({"/": page(*[f"/{number}" for number in range(300)])}, default=page())

@@ -72,6 +72,7 @@ class ForkServer:
                     [os.fsdecode(spawn.get_executable()), *flags, "-P", "-c", code],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
+                    stderr=None if _has_stderr() else subprocess.DEVNULL,
                     env=os.environ | _ENVIRONMENT,
                     pass_fds=[theirs.fileno()],
                 )
@@ -274,6 +275,14 @@ def serve(channel_descriptor: int, modules: tuple[str, ...]) -> NoReturn:
                             os.kill(pid, signal.SIGKILL)
                     os._exit(0)
                 _fork(descriptors, statuses, leave_server)
+
+
+def _has_stderr() -> bool:
+    """Whether a child would get our stderr: it may be closed, and its number that of something else."""
+    try:
+        return os.get_inheritable(2)
+    except OSError:
+        return False
 
 
 def _import_path() -> list[str]:

@@ -204,7 +204,7 @@ class Coordinator:
             return Wait.PAUSED
         if not self._can_take():
             return Wait.PARSE
-        if not self._frontier.waiting:
+        if not self._frontier.waiting or not self._frontier.has_budget:
             return Wait.EMPTY
         return Wait.FETCH if self._fetch.busy >= self._options.concurrency - self._answers.withheld else Wait.HOST
 

@@ -81,6 +81,15 @@ def test_heavy_pages_make_parsing_the_limit(crawl: Crawl) -> None:
     assert limit.startswith("parse: 1 procs "), limit
 
 
+def test_a_budget_that_is_used_up_is_no_limit_of_a_host(site: MakeSite, crawl: Crawl) -> None:
+    """While the last page is under way no request waits for its host, however many URLs are known."""
+    ground = site({"/": page(*[f"/{i}" for i in range(40)])}, default=Reply(body="<p>x", delay=0.5))
+
+    limit = crawl(ground.url(), max_pages=2, robots=False).result.summary.limit
+
+    assert limit.startswith("frontier empty"), limit
+
+
 def test_a_slow_function_of_the_caller_makes_the_coordinator_the_limit(crawl: Crawl) -> None:
     """canonicalise runs in the coordinator's thread."""
 

@@ -438,6 +438,51 @@ def test_results_that_are_no_objects_have_one_column(crawl: Crawl, tmp_path: Pat
         assert json.loads(row["extract"])
 
 
+PRICES = b"<title>t</title>" + b"".join(b"<p>%d</p>" % number for number in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("advertools", {"price": "@@".join(map(str, range(1, 13))), "extract.title": "t"}),
+        (
+            "sf",
+            {f"price {number}": str(number) for number in range(1, 10)}
+            | {"price 10": "10 | 11 | 12", "title 1": "t", "title 2": ""},
+        ),
+    ],
+)
+def test_columns_of_other_programs_have_what_was_taken_out(
+    tmp_path: Path, columns: str, expected: dict[str, str]
+) -> None:
+    """As each of them names its own: nothing that was asked for is missing from a table."""
+    web = FakeWeb(
+        {
+            f"{HOST}/": Page(body=PRICES + b"<a href=/a>a</a>"),
+            f"{HOST}/a": Page(body=b"<title>u</title><svg><title>v</title></svg><a href=/c>c</a>"),
+            f"{HOST}/c": Page(status=404),
+        }
+    )
+    out = tmp_path / "pages.csv"
+    rules: dict[str, Any] = {"extract_css": {"price": "p", "title": "title"}, "columns": columns}
+    crawlr.crawl(f"{HOST}/", fetcher=web, rps=0, parse_procs=1, out=str(out), **rules).close()
+    rows = list(csv.DictReader(out.read_text("utf-8-sig").splitlines()))
+
+    assert expected == {name: cell for name, cell in rows[0].items() if name in expected}
+    assert {""} == {rows[-1][name] for name in expected}
+
+
+@pytest.mark.parametrize(("columns", "name"), [("advertools", "extract"), ("sf", "extract 1")])
+def test_columns_of_other_programs_have_results_that_are_no_objects(tmp_path: Path, columns: str, name: str) -> None:
+    """They have no names; the word for all of them is that of the field."""
+    out = tmp_path / "pages.csv"
+    rules = {"columns": columns, "extract": "tests.user_functions:a_list"}
+    crawlr.crawl(f"{HOST}/", fetcher=shop(), rps=0, parse_procs=1, out=str(out), **rules).close()
+    row = next(csv.DictReader(out.read_text("utf-8-sig").splitlines()))
+
+    assert f"{HOST}/" == row[name]
+
+
 def test_an_error_is_shown_and_said_once(run_cli: Command, site: MakeSite, tmp_path: Path) -> None:
     """On the page's line, scrubbed, and in one note; the exit status does not change."""
     (tmp_path / "shop.py").write_text("def price(document):\n    raise ValueError('no \\x1b[31m price')\n")

@@ -5,7 +5,7 @@ From: source. To: csv_file, jsonl, parquet. Main thread.
 native: the fields of a page in sitemap.json under their names, then `parent_url`, `last_modified` (as the server sent
 it), `body_hash` (pages with the same are the same), `indexable`, `inlinks` and `outlinks` (pages, each once), and
 `in_sitemap` (empty without --sitemaps); of a crawl that took something out of its pages also `extract` and
-`extract_error`.
+`extract_error`; the other two have the columns of extract_columns.
 
 sf: the headers of Internal:All, in its order, for what is known. What differs is said here: every page is listed, a URL
 that robots.txt forbids is no page; a link counts once a page, so Inlinks equals Unique Inlinks; Meta Robots 1 holds
@@ -26,6 +26,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from crawlr.records import Outcome, PageRecord
+from crawlr.sinks import extract_columns
 from crawlr.sinks.indexability import Obstacle, is_html, obstacles
 from crawlr.sinks.source import Addresses, Source
 from crawlr.sinks.tables import Column, Kind, Row, Table, batches
@@ -162,6 +163,7 @@ _SF_FAILURES = {
 
 def sf(source: Source) -> Table:
     """The table as Screaming Frog exports Internal:All."""
+    taken, cells = extract_columns.numbered(source, beside=[column.name for column in _SF])
 
     def rows() -> Iterator[Row]:
         degrees = source.degrees
@@ -199,9 +201,10 @@ def sf(source: Source) -> Table:
                 page.redirect_url,
                 "HTTP Redirect" if page.redirect_url is not None else None,
                 page.url,
+                *cells(page.extract),
             )
 
-    return Table(columns=_SF, rows=rows, has_mark=True)
+    return Table(columns=(*_SF, *taken), rows=rows, has_mark=True)
 
 
 def sf_status(status: int | None, outcome: str | None) -> str | None:
@@ -249,6 +252,7 @@ _ADVERTOOLS = (
 
 def advertools(source: Source) -> Table:
     """The table as advertools writes a crawl file."""
+    taken, cells = extract_columns.joined(source, beside=[column.name for column in _ADVERTOOLS])
 
     def rows() -> Iterator[Row]:
         addresses = Addresses(source.view)
@@ -285,9 +289,10 @@ def advertools(source: Source) -> Table:
                 page.content_type,
                 last_modified,
                 page.redirect_url,
+                *cells(page.extract),
             )
 
-    return Table(columns=_ADVERTOOLS, rows=rows, flags=("True", "False"), leaves_out_none=True)
+    return Table(columns=(*_ADVERTOOLS, *taken), rows=rows, flags=("True", "False"), leaves_out_none=True)
 
 
 def _redirect_sources(source: Source) -> array[int]:

@@ -258,7 +258,7 @@ class Run:
             complete=complete,
             stop_reason=ending.reason,
             signal=ending.signal,
-            limit=limits.limiter(load),
+            limit=limits.limiter(load) if load.stages.requests else None,  # a run that only asked links, or nothing
             first_error=self._counts.first_error,
             state=journal.path if journal.path and not complete else None,
             gates=found,

@@ -278,6 +278,7 @@ def test_check_that_was_interrupted_goes_on(site: Any, run_cli: Any, gate: Any) 
     assert {row["class"] for row in resumed.site_map.document["external"]} == {"ok"}
     assert [target for _, target in asked(outside)].count("/fast") == 1
     assert served.targets() == ["/"]
+    assert "\nlimit " not in resumed.out, "no page was crawled that anything could have held back"
 
 
 def test_time_budget_ends_the_check(site: Any, crawl: Any, gate: Any) -> None:

@@ -22,12 +22,12 @@ class CrawlResult:
     """What a crawl found, read lazily from its journal. `close` (or leaving a `with` block) gives the journal up.
 
     `pages`, `skipped`, `unvisited` are iterators of records in the order of the ids; `edges` of (source id, target id).
-    Each access begins anew.
+    Each access begins anew; after `close` it is a ValueError, as with a file.
     """
 
     def __init__(self, *, journal: Journal, view: CrawlView, stats: dict[str, object], summary: Summary) -> None:
         self._journal = journal
-        self._view = view
+        self._view: CrawlView | None = view
         self.stats = stats
         self.summary = summary
 
@@ -47,21 +47,28 @@ class CrawlResult:
 
     @property
     def pages(self) -> Iterator[PageRecord]:
-        return self._view.pages()
+        return self._opened.pages()
 
     @property
     def skipped(self) -> Iterator[SkippedRecord]:
-        return self._view.skipped()
+        return self._opened.skipped()
 
     @property
     def unvisited(self) -> Iterator[UnvisitedRecord]:
-        return self._view.unvisited()
+        return self._opened.unvisited()
 
     @property
     def edges(self) -> Iterator[tuple[int, int]]:
-        return ((source, target) for source, targets in self._view.edges() for target in targets)
+        return ((source, target) for source, targets in self._opened.edges() for target in targets)
+
+    @property
+    def _opened(self) -> CrawlView:
+        if self._view is None:
+            raise ValueError("this CrawlResult is closed; read it before close(), or within its `with` block")
+        return self._view
 
     def close(self) -> None:
+        self._view = None
         self._journal.close()
 
     def __enter__(self) -> Self:

@@ -638,3 +638,13 @@ def test_what_the_last_sitemap_says_is_kept(crawl: Crawl, site: MakeSite, gate: 
     door.open()
 
     assert [row["in_sitemap"] for row in started.wait().map["pages"]] == [True]
+
+
+@pytest.mark.parametrize("name", ["pages", "skipped", "unvisited", "edges"])
+def test_a_closed_result_says_that_it_is_closed(name: str) -> None:
+    """Whoever reads it after its `with` block hears of that, and of no database."""
+    with crawlr.crawl("http://site.test/", fetcher=FakeWeb({}), parse_procs=1, out=None) as result:
+        pass
+
+    with pytest.raises(ValueError, match="closed"):
+        list(getattr(result, name))

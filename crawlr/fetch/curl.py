@@ -4,7 +4,8 @@ From: a FetchTask of the fetch pool. To: a FetchedPage or FetchFailure for the c
 
 The same outcomes as http.py by other means: libcurl reads the bytes and keeps the time; names, addresses, header
 fields, framing and the worth of a body are judged by the same functions. A handle has one connection and moves from
-thread to thread with it. libcurl looks for an interrupt once a second while it waits.
+thread to thread with it. Each call from libcurl waits for the interpreter's lock, in a busy crawl longer than the call
+takes: so there is none but for sockets, lines of a header and pieces of a body, and an interrupt cuts the sockets.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class CurlFetcher:
                 self._idle.keep(asked, handle)
 
     def interrupt(self) -> None:
-        """Cut what is under way within a second; a later fetch returns at once. Both as a fault of this machine."""
+        """Cut what is under way; a later fetch returns at once. Both as a fault of this machine."""
         self._guard.interrupt()
         self._resolver.close()
 
@@ -212,7 +213,10 @@ class _Handle:
         self._guard = guard
         self._policy = policy
         self._lines: list[bytes] = []  # of all headers that came, filled by libcurl
-        self._opened: list[socket.socket] = []  # pycurl copies their descriptors; filled by _on_socket
+        # Of the connection, and while there is none yet of those that may become it. libcurl has copies of them. Filled
+        # by _on_socket, emptied by _forget_sockets.
+        self._sockets: list[socket.socket] = []
+        self._is_new = False  # whether those are of this exchange
         self._exchange: Exchange | None = None
         self._asked: _Asked | None = None
         self._addresses: tuple[str, ...] = ()
@@ -228,11 +232,9 @@ class _Handle:
             pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
             pycurl.NOPROXY: "",  # and not that of the environment
             _SUPPRESS_CONNECT_HEADERS: 1,
-            pycurl.HEADERFUNCTION: self._lines.append,
+            pycurl.HEADERFUNCTION: self._on_header,
             pycurl.WRITEFUNCTION: self._on_body,
             pycurl.OPENSOCKETFUNCTION: self._on_socket,
-            pycurl.NOPROGRESS: 0,
-            pycurl.XFERINFOFUNCTION: self._on_progress,
         }.items():
             easy.setopt(option, value)
         trust(easy)
@@ -244,6 +246,7 @@ class _Handle:
 
     def close(self) -> None:
         self._easy.close()
+        self._forget_sockets()
 
     def perform(
         self,
@@ -268,6 +271,7 @@ class _Handle:
         easy.setopt(pycurl.FRESH_CONNECT, int(self._is_out_of_step()))
         easy.setopt(pycurl.REQUEST_TARGET, asked.prefix + target if asked.is_forwarded else target)
         easy.setopt(pycurl.HTTPHEADER, asked.page if kind is TaskKind.PAGE else asked.rest)
+        exchange.attach(*self._sockets)
         began = time.monotonic()
         easy.setopt(pycurl.TIMEOUT_MS, max(1, round(1000 * (exchange.deadline - began))))
         easy.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(1000 * (exchange.connect_deadline - began))))
@@ -277,8 +281,7 @@ class _Handle:
         except pycurl.error as error:
             code, message = error.args[0], error.args[1]
         finally:
-            while self._opened:
-                self._opened.pop().close()
+            self._keep_live_socket()
         if code:
             exchange.check()
         if self._fields is None and self._trouble is None:
@@ -316,6 +319,7 @@ class _Handle:
         self._trouble: Trouble | None = None
         self._pieces: list[bytes] = []
         self._size = 0
+        self._is_new = False
         self._last = time.monotonic()  # when something came
 
     def _is_out_of_step(self) -> bool:
@@ -357,6 +361,21 @@ class _Handle:
             known.append(f"{key}:{listed}")
         self._easy.setopt(pycurl.RESOLVE, known)
 
+    def _keep_live_socket(self) -> None:
+        """Of the sockets of this exchange keep the connection's alone, if it is kept: a copy would hold it open."""
+        if self._easy.getinfo(pycurl.ACTIVESOCKET) < 0:
+            self._forget_sockets()
+        elif len(self._sockets) > 1:
+            port = self._easy.getinfo(pycurl.LOCAL_PORT)
+            for sock in self._sockets[:]:
+                if sock.getsockname()[1] != port:
+                    self._sockets.remove(sock)
+                    sock.close()
+
+    def _forget_sockets(self) -> None:
+        while self._sockets:
+            self._sockets.pop().close()
+
     # ------------------------------------------------------------------ called by libcurl
 
     def _on_socket(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
@@ -374,10 +393,13 @@ class _Handle:
             fault = local_fault(error)
             self._trouble = Trouble(Outcome.REFUSED, fault or str(error), is_local=fault is not None)
             return int(pycurl.SOCKET_BAD)
-        self._opened.append(made)
+        if not self._is_new:  # what was kept is of a connection that libcurl has given up
+            self._forget_sockets()
+            self._is_new = True
+        self._sockets.append(made)
         if self._exchange is not None:
             try:
-                self._exchange.attach(made)  # libcurl looks for no interrupt while it connects
+                self._exchange.attach(*self._sockets)
             except Trouble as trouble:
                 self._trouble = trouble
                 return int(pycurl.SOCKET_BAD)
@@ -392,21 +414,22 @@ class _Handle:
         self._last = time.monotonic()
         self._size += len(data)
         if self._limit is None:
-            is_small = self._size <= _DRAIN_BYTES and (self._announced or 0) <= _DRAIN_BYTES
-            return len(data) if is_small and self._last - self._answered <= _DRAIN_SECONDS else -1
+            is_small = self._size <= _DRAIN_BYTES and self._last - self._answered <= _DRAIN_SECONDS
+            return len(data) if is_small else -1
         self._pieces.append(data)
         return len(data) if self._size <= self._limit else -1
 
-    def _on_progress(self, *_: int) -> int:
-        """Called all the time, and once a second when nothing happens; anything but 0 ends the exchange."""
-        if self._guard.is_interrupted:
-            return 1
-        if self._fields is None and self._lines and not self._lines[-1].rstrip(b"\r\n"):
+    def _on_header(self, line: bytes) -> int:
+        """Take a line of a header; anything but its length ends the exchange."""
+        self._lines.append(line)
+        if line.rstrip(b"\r\n"):
+            return len(line)
+        if self._fields is None:  # else it ends trailers
             self._begin()
         if self._trouble is not None:
-            return 1
-        is_draining = self._fields is not None and self._limit is None
-        return int(is_draining and time.monotonic() - self._answered > _DRAIN_SECONDS)
+            return -1
+        is_much = self._fields is not None and self._limit is None and (self._announced or 0) > _DRAIN_BYTES
+        return -1 if is_much else len(line)
 
     def _begin(self) -> None:
         """Read the header, when it is complete; trouble with it is kept for later."""

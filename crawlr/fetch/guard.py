@@ -91,16 +91,16 @@ class Guard:
         with self.lock:
             self.is_interrupted = True
             for exchange in self._under_way:
-                if exchange.sock is not None:
+                for sock in exchange.sockets:
                     # Not SSLSocket.shutdown: that drops the TLS layer under a thread that reads through it.
                     with contextlib.suppress(OSError):
-                        socket.socket.shutdown(exchange.sock, socket.SHUT_RDWR)
+                        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 class Exchange:
     """One request and its answer, of one fetch thread."""
 
-    __slots__ = ("_guard", "began", "connect_deadline", "connected", "deadline", "last_byte", "received", "sock")
+    __slots__ = ("_guard", "began", "connect_deadline", "connected", "deadline", "last_byte", "received", "sockets")
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -114,13 +114,13 @@ class Exchange:
         """When something was last sent or received."""
         self.received = 0
         """Bytes that came, header and framing included."""
-        self.sock: socket.socket | None = None
-        """The socket to cut on an interrupt; guarded by the guard's lock."""
+        self.sockets: tuple[socket.socket, ...] = ()
+        """What to cut on an interrupt; guarded by the guard's lock."""
 
-    def attach(self, sock: socket.socket) -> None:
-        """From here on an interrupt cuts that socket. Raises Trouble after an interrupt."""
+    def attach(self, *sockets: socket.socket) -> None:
+        """From here on an interrupt cuts these sockets. Raises Trouble after an interrupt."""
         with self._guard.lock:
-            self.sock = sock
+            self.sockets = sockets
         self.check()
 
     def check(self) -> None:

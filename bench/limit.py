@@ -30,7 +30,7 @@ from bench.site import Site, add_knobs, recipe_of
 from crawlr.fetch.pool import FetchDone, Fetcher, FetchPool
 from crawlr.options import Options
 from crawlr.parse.pool import ParsedBatch, ParseFailed, ParsePool
-from crawlr.parse.worker import WorkerSettings
+from crawlr.parse.settings import WorkerSettings
 from crawlr.records import FetchedPage, FetchTask, RawBody, TaskKind
 
 __all__ = ["Round", "Spool", "fetch_all", "fetcher_of", "main", "measure", "parse_all", "settings_of"]

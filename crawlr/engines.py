@@ -13,7 +13,7 @@ from crawlr.errors import OptionsError
 from crawlr.fetch.pool import Fetcher
 from crawlr.formats import Columns, wants_texts
 from crawlr.options import Options
-from crawlr.parse.worker import WorkerSettings
+from crawlr.parse.settings import WorkerSettings
 from crawlr.scope import origin_of
 from crawlr.tuning import first_number
 

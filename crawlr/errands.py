@@ -23,7 +23,7 @@ from crawlr.ledger import Ledger, Verdict
 from crawlr.options import Options
 from crawlr.parse import urls
 from crawlr.parse.pool import ParsePool
-from crawlr.parse.worker import SitemapResult
+from crawlr.parse.results import SitemapResult
 from crawlr.records import FetchedPage, FetchFailure, FetchTask, Outcome, RawBody, SkipReason, TaskKind
 from crawlr.scope import host_key, origin_of
 

@@ -15,7 +15,7 @@ from crawlr.ledger import Finished, Ledger
 from crawlr.options import Options
 from crawlr.parse import facts
 from crawlr.parse.pool import LinkTable, ParsedBatch, ParseFailed
-from crawlr.parse.worker import PageResult
+from crawlr.parse.results import PageResult
 from crawlr.records import FetchedPage, Outcome
 from crawlr.stats import ParseSample, Stages
 from crawlr.web_page import Content

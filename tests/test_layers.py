@@ -150,3 +150,13 @@ def test_what_a_fresh_interpreter_loads(module: str, forbidden: set[str]) -> Non
     )
 
     assert {name.partition(".")[0] for name in ended.stdout.split()} & forbidden == set()
+
+
+def test_a_crawl_begins_without_a_parser() -> None:
+    """What parses is loaded by those who do, while the main process loads what fetches."""
+    code = "import sys, crawlr.run, crawlr.engines; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT.parent
+    )
+
+    assert set(ended.stdout.split()) & {"crawlr.parse.document", "crawlr.parse.worker", "lxml"} == set()

@@ -27,8 +27,8 @@ from crawlr.errors import MachineError
 from crawlr.parse.batches import BATCH_BYTES, BATCH_PAGES, take
 from crawlr.parse.parse_process import CallDone, Greeted, ParseProcess, Work
 from crawlr.parse.pool import PARSE_MESSAGES, ParsedBatch, ParseFailed, ParsePool
+from crawlr.parse.settings import WorkerSettings
 from crawlr.parse.start_method import birthplace
-from crawlr.parse.worker import WorkerSettings
 from crawlr.records import Outcome, RawBody, TaskKind
 from tests import poison
 

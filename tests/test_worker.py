@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from crawlr.parse import document, sitemaps, worker
 from crawlr.parse.pool import ParsedBatch, ParseFailed, ParsePool
 from crawlr.parse.results import FAILED, PAGE, SITEMAP, FailedRow, PageResult, SitemapResult
-from crawlr.parse.worker import KINDS, Worker, WorkerSettings
+from crawlr.parse.settings import WorkerSettings
+from crawlr.parse.worker import KINDS, Worker
 from crawlr.records import RawBody, TaskKind
 
 MIB = 1024 * 1024
@@ -495,10 +496,10 @@ def test_both_engines_run_in_processes(parser: str) -> None:
 def test_parser_process_loads_little() -> None:
     """A process that has parsed a page has loaded no network, no database and no progress bar."""
     code = (
-        "import sys, crawlr.parse.worker as w\n"
-        "w.initialise(w.WorkerSettings(parser='lxml', follow=('a',), keep_params=False, ignore_param=(), agent='c',"
+        "import sys, crawlr.parse.job as j, crawlr.parse.settings as s\n"
+        "j.initialise(s.WorkerSettings(parser='lxml', follow=('a',), keep_params=False, ignore_param=(), agent='c',"
         " max_body=9, parse_timeout=1.0, parse_memory=9))\n"
-        "assert w.parse_batch([w.SAMPLE])[2][0][2] == 'too_large'\nprint(*sys.modules)"
+        "assert j.parse_batch([s.SAMPLE])[2][0][2] == 'too_large'\nprint(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     loaded = {name.partition(".")[0] for name in ended.stdout.split()}

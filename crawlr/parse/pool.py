@@ -23,13 +23,13 @@ from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field
 
 from crawlr.errors import MachineError
-from crawlr.parse import child, worker
+from crawlr.parse import child, job
 from crawlr.parse.batches import take
 from crawlr.parse.keeper import Ended, Keeper, KeeperFailed, StartFailed
 from crawlr.parse.parse_process import Call, CallDone, Greeted, LinkTable, ParseProcess, Work
 from crawlr.parse.results import FAILED, PAGE, FailedRow, PageResult, SitemapResult
+from crawlr.parse.settings import SAMPLE, WorkerSettings
 from crawlr.parse.start_method import Birthplace, birthplace, modules_of
-from crawlr.parse.worker import WorkerSettings
 from crawlr.records import Outcome, RawBody, TaskKind
 
 __all__ = ["PARSE_MESSAGES", "LinkTable", "ParseFailed", "ParsePool", "ParsedBatch"]
@@ -491,10 +491,10 @@ class ParsePool:
 
 def _work(settings: WorkerSettings) -> Work:
     return Work(
-        initializer=worker.initialise,
+        initializer=job.initialise,
         arguments=(settings,),
-        function=worker.parse_batch,
-        sample=worker.SAMPLE,
+        function=job.parse_batch,
+        sample=SAMPLE,
         page_seconds=settings.parse_timeout,
         memory=settings.parse_memory,
         modules=modules_of(settings.parser),

@@ -1,7 +1,7 @@
 """What a parse process does with a body: unpack, decode, parse, resolve, key, number the links; out comes one flat row.
 
-From: parse processes (child.run hands over batches). To: the main process, as plain tuples that pool rebuilds. Runs in
-a parse process; its tests call `Worker` inline. Importing it loads no network, no database, no progress bar.
+From: job (batches). To: the main process, as plain tuples that pool rebuilds. Runs in a parse process; its tests call
+`Worker` inline. Importing it loads no network, no database, no progress bar.
 
 Links cross as numbers. A page of a large site has hundreds of links, nearly all of which stood on pages before it: each
 distinct identity gets a number in this process's table when it is first seen, its text crosses once, and from then on
@@ -15,70 +15,29 @@ import traceback
 import zlib
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from crawlr import content_coding
-from crawlr.extract_rules import ExtractRules
 from crawlr.parse import child, document, links, sitemaps
 from crawlr.parse.results import FAILED, PAGE, SITEMAP, FailedRow, PageResult, SitemapResult
+from crawlr.parse.settings import SAMPLE, Row, WorkerSettings
 from crawlr.parse.urls import make_identity
 from crawlr.records import Link, Outcome
 
 if TYPE_CHECKING:
     from crawlr.parse.extraction import Extractor
 
-__all__ = [
-    "KINDS",
-    "SAMPLE",
-    "PageResult",
-    "SitemapResult",
-    "Worker",
-    "WorkerSettings",
-    "initialise",
-    "parse_batch",
-]
+__all__ = ["KINDS", "Worker"]
 
 KINDS = links.KINDS
 """Kinds of links by the number that flags carry."""
 assert len(KINDS) <= 32, "bits 1 to 5 of a flag hold the kind"
-SAMPLE = (0, "http://crawlr.invalid/", PAGE, b"<!doctype html><title>crawlr</title><p>", "text/html", None)
-"""A page without links, which every process can parse or is of no use."""
 TITLE_LIMIT = 1_000
 CONTENT_LIMIT = 16 * 1024 * 1024
 """Characters of documents and texts in the answer to one batch: a page after so many is parsed again, alone. Only
 bodies that unpack to a hundred times their size come to that."""
 _ERROR_LIMIT = 500
-
-Row = tuple[int, str, str, bytes, str | None, str | None]
-"""id, url, kind, body as received, content type, content coding"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
-    """What parse processes must know of the options. Made by api, read here and by pool; picklable."""
-
-    parser: str
-    """lxml or lexbor"""
-    follow: tuple[str, ...]
-    """Kinds of links that count, as in --follow; "all" is every kind."""
-    keep_params: bool
-    ignore_param: tuple[str, ...]
-    agent: str
-    """Product token, for robots meta elements."""
-    max_body: int
-    """Decoded bytes."""
-    parse_timeout: float
-    """Seconds a page."""
-    parse_memory: int
-    """Bytes a process."""
-    link_table_limit: int = 200_000
-    texts: bool = False
-    """Whether an output wants the texts of links."""
-    extract: ExtractRules | None = None
-    content: bool = False
-    """Whether a consumer wants the text and the document of each page."""
 
 
 class Worker:
@@ -294,18 +253,3 @@ def _without_links(
 
 def _micros(seconds: float) -> int:
     return round(seconds * 1e6)
-
-
-_worker: Worker | None = None
-
-
-def initialise(settings: WorkerSettings) -> None:
-    """Make this process a worker: the initializer of parse processes."""
-    global _worker
-    _worker = Worker(settings)
-
-
-def parse_batch(batch: child.Batch) -> child.Answer:
-    """Worker.parse_batch of this process."""
-    assert _worker is not None, "initialise comes first"
-    return _worker.parse_batch(cast("Sequence[Row]", batch))  # as ParseProcess.send makes them

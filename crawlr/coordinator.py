@@ -262,17 +262,24 @@ class Coordinator:
     def _commit(self) -> None:
         ledger = self._ledger
         before = self._clock()
+        if self._on_content is not None:
+            self._give_contents(self._on_content)
         failpoints.hit("before_commit")
         ledger.commit()
         self._last_commit = self._clock()
         self._deliver()
         self.stages.journal += self._clock() - before
 
+    def _give_contents(self, give: Callable[[WebPage], object]) -> None:
+        """Before the commit: a page that its consumer has not got is not finished, and is asked for again."""
+        for record, content in self._ledger.contents():
+            give(WebPage(record=record, headers=content.headers, text=content.text, html=content.html))
+
     def _is_full(self) -> bool:
         return self._ledger.content_size >= CONTENT_SIZE
 
     def _deliver(self) -> None:
-        """Tell what has been committed: page lines, on_page and on_content come after the commit."""
+        """Tell what has been committed: page lines and on_page come after the commit."""
         committed = self._ledger.take_committed()
         for record in committed.pages:
             self.counts.add(record)
@@ -283,9 +290,6 @@ class Coordinator:
             self._reporter.page(record)
             if self._on_page is not None:
                 self._on_page(record)
-            content = committed.contents.pop(record.id, None)
-            if self._on_content is not None and content is not None:
-                self._on_content(WebPage(record=record, headers=content.headers, text=content.text, html=content.html))
         for url, reason, error in committed.skipped:
             if self.counts.first_error is None:
                 self.counts.first_error = f"{url}: {reason.replace('_', ' ')}" + (f" ({error})" if error else "")

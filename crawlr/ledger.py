@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,7 +106,6 @@ class Committed:
     """What a group commit made final, in order. Made here, read by the coordinator for the screen and on_page."""
 
     pages: list[PageRecord] = field(default_factory=list)
-    contents: dict[int, Content] = field(default_factory=dict)
     """By id, of the pages that have one."""
     skipped: list[tuple[str, SkipReason, str | None]] = field(default_factory=list)
 
@@ -488,9 +487,6 @@ class Ledger:
         self._kept_fallen = fallen
         self._committed_urls = len(known)
         self._committed.pages.extend(self._record(finished) for finished in self._finished)
-        self._committed.contents.update(
-            (finished.id, finished.content) for finished in self._finished if finished.content is not None
-        )
         self._committed.skipped.extend(self._skipped_now)
         for rows in (
             self._new,
@@ -503,13 +499,19 @@ class Ledger:
             self._tries,
         ):
             rows.clear()
+        self.content_size = 0
         self._sink()
 
     def take_committed(self) -> Committed:
         """What has been committed since the last call, in order."""
         committed, self._committed = self._committed, Committed()
-        self.content_size = 0
         return committed
+
+    def contents(self) -> Iterator[tuple[PageRecord, Content]]:
+        """Of the pages in the next group commit those whose content is wanted."""
+        for finished in self._finished:
+            if finished.content is not None:
+                yield self._record(finished), finished.content
 
     def _record(self, finished: Finished) -> PageRecord:
         known = self.known

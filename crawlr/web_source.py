@@ -27,10 +27,9 @@ class WebSource:
         whole or cut (outcome ok, truncated, too_large, parse_truncated, or a fault of the transfer). Redirects, errors,
         other types and pages that could not be parsed are in the result alone.
 
-        A page is given once, after its record is committed. While the consumer works the crawl waits, so that no
-        more than a few pages are ahead of it. What it raises ends the crawl and is raised here when all has ended.
-        With `resume` no page is given twice: those of the last group commit that were not given when the process died,
-        or the consumer raised, are not given any more.
+        A page is given before its record is stored, and while the consumer works the crawl waits, so that no more than
+        a few pages are ahead of it. What it raises ends the crawl and is raised here when all has ended. With `resume`
+        no page is left out then, nor after a kill; up to 64 that it got last are given again.
 
         Everything else is as by `crawlr.crawl`, and so is the result.
         """

@@ -24,7 +24,7 @@ from crawlr.tuning import Tuner
 __all__ = ["Monitor"]
 
 logger = logging.getLogger(__name__)
-TUNER_SECONDS = 0.2
+TUNER_SECONDS = 0.1
 """Between two looks of the tuner: many crawls are over in some seconds."""
 
 

@@ -193,6 +193,7 @@ class Errands:
         if rules is not None:
             self.rules[origin.number] = rules
             delay = self._crawl_delay(origin, rules)
+        self._ledger.note_robots(origin.name, rules.group(self._options.agent) if rules is not None else "")
         self._frontier.open(origin, crawl_delay=delay)
         self._ask_for_sitemaps(origin)
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from crawlr import __version__
 from crawlr.errors import OptionsError, StateError
 from crawlr.formats import Columns, Output, Written
-from crawlr.journal import Journal
+from crawlr.journal import Journal, robots_of
 from crawlr.outputs import write_all
 from crawlr.records import StopReason
 from crawlr.sitemap_file import FORMAT, open_sitemap
@@ -82,6 +82,7 @@ def _state(journal: Journal, changed_at: float) -> tuple[CrawlView, dict[str, ob
         "complete": stop_reason is StopReason.FINISHED,
         "stop_reason": stop_reason,
         "options": {name.replace("-", "_"): value for name, value in options.items()} | {"depth": depth},
+        **robots_of(meta),
         "stats": {
             "pages": totals.pages,
             "ok": totals.ok,

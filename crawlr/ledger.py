@@ -32,6 +32,8 @@ __all__ = ["Committed", "Finished", "Ledger", "Verdict"]
 
 _TEXTS_KEPT = 50_000  # addresses of waiting URLs in memory; the others are read from the journal when their turn comes
 _TEXTS_AHEAD = 256
+_MOST_ROBOTS = 100
+_LONGEST_ROBOTS = 64 * 1024
 _SINK_SLICE = 2000  # pages whose links are looked at again in one commit
 
 
@@ -149,6 +151,8 @@ class Ledger:
         self.traps = Traps(known)
         self._trapped: dict[int, bytes] = {}  # ends of chains: filled by trap and load, emptied by _sink
         self._is_trapped_kept = True
+        self._robots: dict[str, str] = {}  # rules by origin: filled by note_robots and load, never emptied
+        self._are_robots_kept = True
         self.redirects: dict[int, int] = {}
         """Redirecting page to its target, for finding loops."""
         self.moving: set[int] = set()
@@ -442,6 +446,13 @@ class Ledger:
     def note_sitemap(self, url: str, *, level: int, is_done: bool, error: str | None = None) -> None:
         self._sitemaps.append((url, level, int(is_done), error))
 
+    def note_robots(self, origin: str, rules: str) -> None:
+        """Keep what robots.txt of an origin says to us, for who asks later which rule would decide; of so many origins
+        and so much text as every commit may carry."""
+        if len(self._robots) < _MOST_ROBOTS and len(rules) <= _LONGEST_ROBOTS and self._robots.get(origin) != rules:
+            self._robots[origin] = rules
+            self._are_robots_kept = False
+
     # ------------------------------------------------------------------ group commits
 
     @property
@@ -453,7 +464,8 @@ class Ledger:
     def is_settled(self) -> bool:
         """True when no fall of a depth is still to be carried on, and all that was learned without a page (where a
         fall ended, what a sitemap names) is in the journal."""
-        return not (self._fallen or self._moved or self._new or self._corrected or self._sitemaps)
+        learned = self._fallen or self._moved or self._new or self._corrected or self._sitemaps
+        return not learned and self._are_robots_kept
 
     def commit(self, meta: dict[str, object] | None = None) -> None:
         """One group commit of all that has been learned since the last one, then a slice of the falling depths."""
@@ -465,6 +477,9 @@ class Ledger:
         if not self._is_trapped_kept:
             values["trapped"] = {str(number): follows.hex() for number, follows in self._trapped.items()}
             self._is_trapped_kept = True
+        if not self._are_robots_kept:
+            values["robots"] = self._robots
+            self._are_robots_kept = True
         self.journal.commit(
             urls=[self._url_row(*new) for new in self._new],
             moved=[
@@ -617,6 +632,8 @@ class Ledger:
                 self._follow_moving(number)
             if known.state[number] == State.HELD and known.depth[number] < FAR:
                 self._release(number)
+        robots = meta.get("robots")
+        self._robots = {str(name): str(rules) for name, rules in robots.items()} if isinstance(robots, dict) else {}
         trapped = meta.get("trapped")
         if isinstance(trapped, dict):
             self._trapped = {int(number): bytes.fromhex(follows) for number, follows in trapped.items()}

@@ -22,6 +22,7 @@ from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns
 from crawlr.frontier import Frontier, Host
 from crawlr.gate_rules import Result
+from crawlr.journal import robots_of
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
 from crawlr.options import Options
@@ -289,6 +290,7 @@ class Run:
             "complete": ending.reason is StopReason.FINISHED,
             "stop_reason": ending.reason,
             "options": self._options.effective(),
+            **robots_of(self._journal.meta()),
             "stats": stats,
         }
 

@@ -4,7 +4,8 @@ seen, which rule would decide about it.
 From: a view with the head of sitemap.json (crawlr.export.open_crawl), and a URL as a person writes it. To: cli, as
 one JSON object, and why_lines. Main thread; asks no server anything.
 
-What a file of a crawl cannot say is not guessed: it holds no robots.txt, and no filter or key of a Python caller.
+What a file of a crawl cannot say is not guessed: it holds no filter and no key of a Python caller, and what robots.txt
+says to the crawl's agent of a hundred origins at most.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import asdict, dataclass
 from crawlr import option_values
 from crawlr import scope as scope_rules
 from crawlr.errors import OptionsError
+from crawlr.fetch import robots
 from crawlr.known import Flag
 from crawlr.lookup import Lookup, Row
 from crawlr.parse import urls
@@ -112,6 +114,8 @@ class _Explanation:
         options = head.get("options")
         self._options: Mapping[str, object] = options if isinstance(options, dict) else {}
         self._stop_reason = str(head.get("stop_reason"))
+        robots_txt = head.get("robots_txt")
+        self._robots: Mapping[str, object] = robots_txt if isinstance(robots_txt, dict) else {}
         keep_params = self._options.get("keep_params") is True
         self._ignored = self._texts("ignore_param")
         self._lookup = Lookup(view, urls.make_identity(keep_params=keep_params, ignore=self._ignored))
@@ -256,7 +260,7 @@ class _Explanation:
         why = f" ({row.skip_error})" if row.skip_error else ""
         match reason:
             case SkipReason.ROBOTS_DISALLOWED:
-                return f"robots.txt of {host} does not allow {self._agent()} to request it{why}"
+                return self._robots_refuse(host, why)
             case SkipReason.ROBOTS_UNREACHABLE:
                 return f"robots.txt of {host} could not be had, so nothing is requested there{why}"
             case SkipReason.NOFOLLOW:
@@ -266,6 +270,9 @@ class _Explanation:
                 return f"the address of {host} may not be connected to{why}"
         trapped = "only pages of a trap (one body under many addresses, or an endless chain) lead to it"
         return scope_rules.rule_against(row.url) or trapped
+
+    def _robots_refuse(self, host: str, why: str) -> str:
+        return f"robots.txt of {host} does not allow {self._agent()} to request it{why}"
 
     def _left_because(self, row: Row, reason: UnvisitedReason) -> str:
         match reason:
@@ -293,6 +300,11 @@ class _Explanation:
             reason, error = trouble
             why = f": {error}" if error else ""
             return Verdict(rule=reason, says=f"nothing was requested of {scope_rules.host_key(origin)}{why}")
+        rules = self._robots.get(origin)
+        refusal = robots.parse(rules.encode()).refusal(url, self._agent()) if isinstance(rules, str) else None
+        if refusal is not None:
+            says = self._robots_refuse(scope_rules.host_key(origin), f" ({refusal})")
+            return Verdict(rule=SkipReason.ROBOTS_DISALLOWED, says=says)
         says = "no rule keeps it out: no page that was read links or redirects to it"
         if self._stop_reason != "finished":
             says += f", and the crawl did not finish ({self._stop_reason.replace('_', ' ')})"
@@ -302,7 +314,7 @@ class _Explanation:
                 says += f", and nothing farther than {plural(limit, 'link')} away was read (--depth)"
         if self._options.get("sitemaps") is not True:
             says += "; sitemaps were not asked (--sitemaps)"
-        if self._obeys_robots():
+        if self._obeys_robots() and rules is None:
             says += f"; whether robots.txt allows it to {self._agent()} is not kept"
         return Verdict(rule="not_linked", says=says)
 

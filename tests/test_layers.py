@@ -41,9 +41,9 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SEE_BOTH = {"errands", "external", "answers", "coordinator", "engines", "run", "api"}
-"""The only modules that may see fetch/ and parse/: the coordinator with what it decides, and what puts the stages
-together."""
+SEE_BOTH = {"errands", "external", "answers", "coordinator", "engines", "run", "api", "why"}
+"""The only modules that may see fetch/ and parse/: the coordinator with what it decides, what puts the stages together,
+and what tells later how it was decided."""
 NOT_IN_A_PARSER = {"requests", "urllib3", "sqlite3", "tqdm", "tldextract"}
 
 

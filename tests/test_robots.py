@@ -200,6 +200,20 @@ def test_refusal_quotes_the_rule(case: tuple[str, str]) -> None:
     assert parse(text.encode()).refusal(SITE + path, "crawlr") == REFUSALS[case]
 
 
+@pytest.mark.parametrize("agent", ["crawlr", "other", "nobody"])
+def test_group_decides_as_the_whole_file(agent: str) -> None:
+    """What is kept for an agent says to it what the file says, and nothing to others."""
+    text = b"User-agent: crawlr\nDisallow: /a\nAllow: /a/b$\nDisallow: /*.gif\n\nUser-agent: other\nDisallow: /\n"
+    whole = parse(text)
+    group = parse(whole.group(agent).encode())
+    paths = ("/", "/a", "/a/b", "/a/bc", "/x.gif", "/%61")
+
+    assert [whole.refusal(SITE + path, agent) for path in paths] == [
+        group.refusal(SITE + path, agent) for path in paths
+    ]
+    assert (agent == "nobody") == (whole.group(agent) == "")
+
+
 def test_refusal_can_be_stored_and_printed() -> None:
     """Bytes that are no UTF-8 are replaced, and a rule as long as the file is cut."""
     broken = parse(b"User-agent: *\nDisallow: /\xe9\n").refusal(f"{SITE}/%E9", "crawlr")

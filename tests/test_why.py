@@ -208,6 +208,36 @@ def test_rule_that_would_decide_about_a_url_never_seen(
     assert "never seen" in text(answer)
 
 
+def test_robots_txt_decides_about_a_url_never_seen() -> None:
+    """What it says to the crawl's agent was kept: a rule is quoted, and where none refuses nothing is left open."""
+    rules = {"robots_txt": {SITE: "User-agent: *\nDisallow: /shut/\nAllow: /shut/up"}}
+    with made_view() as view:
+        shut, up = (why.explain(view, {**HEAD, **rules}, f"{SITE}{path}").verdict for path in ("/shut/x", "/shut/up"))
+
+    assert shut is not None
+    assert ("robots_disallowed", True) == (shut.rule, "(Disallow: /shut/ for *)" in shut.says)
+    assert up is not None
+    assert ("not_linked", False) == (up.rule, "robots" in up.says)
+
+
+def test_crawl_keeps_what_robots_txt_said(run_cli: Any, site: Any) -> None:
+    """In sitemap.json and in the state of a crawl that is not complete, also after a resume."""
+    robots = Reply(body="User-agent: *\nDisallow: /shut/\n\nUser-agent: other\nDisallow: /")
+    ground = site({"/": html("/a"), "/a": html("/b"), "/robots.txt": robots}, default=html())
+    kept = {ground.url()[:-1]: "User-agent: *\nDisallow: /shut/"}
+
+    def said(path: str) -> str:
+        words = ("why", ground.url("/shut/x"), "--in", path)
+        return str(run_cli(*words, out=None, folder=run_cli.folder).out)
+
+    ran = run_cli(ground.url(), "--max-pages", "1", folder=run_cli.folder)
+    assert kept == ran.site_map.document["robots_txt"]
+    assert "Disallow: /shut/ for *" in said("sitemap.json.crawl")
+    ran = run_cli(ground.url(), "--max-pages", "9", "--resume", folder=run_cli.folder)
+    assert kept == ran.site_map.document["robots_txt"]
+    assert "Disallow: /shut/ for *" in said("sitemap.json")
+
+
 def test_crawl_that_did_not_finish_is_no_proof() -> None:
     """A URL may be missing because the page that links there was not read."""
     with made_view() as view:

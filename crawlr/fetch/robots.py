@@ -107,6 +107,15 @@ class RobotsRules:
         """Seconds of the Crawl-delay in the agent's group; None when there is none or it is no number."""
         return self._delays.get(self._group_of(agent))
 
+    def group(self, agent: str) -> str:
+        """The rules for the agent as a robots.txt of their own; "" when there are none."""
+        name = self._group_of(agent)
+        lines = [f"User-agent: {name}"]
+        lines += [
+            f"{'Allow' if is_allowed else 'Disallow'}: {written}" for is_allowed, _, written in self._rules_of(name)
+        ]
+        return "\n".join(lines) if len(lines) > 1 else ""
+
     def count(self, agent: str) -> int:
         """How many rules are for the agent, those that allow included."""
         return len(self._rules_of(self._group_of(agent)))

@@ -188,32 +188,10 @@ def test_sample_of_parse_times_is_bounded_and_fair() -> None:
     assert all(400 < quarter < 600 for quarter in quarters)
 
 
-@pytest.mark.parametrize(("procs", "gain"), [(1, 0.5), (2, 1.0), (4, 2.0), (8, 2.5)])
-def test_prediction_ends_where_another_stage_is_the_limit(procs: int, gain: float) -> None:
-    """Two processes busy all of 10 s, a coordinator awake for 4 of them: more processes help up to 2.5 times."""
-    stages = Stages(parsed=100, fetch_busy=10.0)
-    stages.waits[Wait.PARSE] = 6.0
-    load = Load(
+def busy(stages: Stages, *, cores: int = 16) -> Load:
+    """10 s in which two processes parsed all the time and the main process worked for 4."""
+    return Load(
         stages=stages,
-        elapsed=10.0,
-        procs=2,
-        concurrency=20,
-        parse_busy=20.0,
-        parse_cpu=20.0,
-        parse_slots=20.0,
-        main_cpu=4.0,
-        cores=16,
-        rate="",
-    )
-
-    assert pytest.approx(gain) == predict(load, procs)
-
-
-@pytest.mark.parametrize(("cores", "gain"), [(2, 1.0), (3, 1.25), (16, 2.5)])
-def test_prediction_ends_where_the_cores_do(cores: int, gain: float) -> None:
-    """20 s of parsing and 4 s of the main process within 10 s: 24 s of CPU take 8 s on three cores."""
-    load = Load(
-        stages=Stages(parsed=100),
         elapsed=10.0,
         procs=2,
         concurrency=20,
@@ -224,6 +202,21 @@ def test_prediction_ends_where_the_cores_do(cores: int, gain: float) -> None:
         cores=cores,
         rate="",
     )
+
+
+@pytest.mark.parametrize(("procs", "gain"), [(1, 0.5), (2, 1.0), (4, 2.0), (8, 2.5)])
+def test_prediction_ends_where_another_stage_is_the_limit(procs: int, gain: float) -> None:
+    """The main process can do 2.5 times as much."""
+    stages = Stages(parsed=100, fetch_busy=10.0)
+    stages.waits[Wait.PARSE] = 6.0
+
+    assert pytest.approx(gain) == predict(busy(stages), procs)
+
+
+@pytest.mark.parametrize(("cores", "gain"), [(2, 1.0), (3, 1.25), (16, 2.5)])
+def test_prediction_ends_where_the_cores_do(cores: int, gain: float) -> None:
+    """24 s of CPU take 8 s on three cores."""
+    load = busy(Stages(parsed=100), cores=cores)
 
     assert pytest.approx(gain) == predict(load, 8)
 

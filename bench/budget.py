@@ -27,8 +27,9 @@ from typing import Any
 from unittest import mock
 
 from bench import measured, picture, tables
-from bench.limit import Spool, fetch_all, settings_of
+from bench.limit import Spool, fetch_all
 from bench.site import Site, add_knobs, recipe_of
+from crawlr import engines
 from crawlr.options import Options
 from crawlr.parse import document, worker
 from crawlr.parse.results import PAGE, PageResult
@@ -152,7 +153,7 @@ def _parsing(spool: Spool, options: Options) -> dict[str, float]:
         mock.patch.object(worker, "perf_counter", time.thread_time),
         mock.patch.object(document, "time", SimpleNamespace(perf_counter=time.thread_time)),
     ):
-        inline = worker.Worker(settings_of(options))
+        inline = worker.Worker(engines.worker_settings(options))
         for body in spool.bodies():
             item = (body.id, body.url, PAGE, body.body, body.content_type, body.content_encoding)
             for row in inline.parse_batch([item])[2]:

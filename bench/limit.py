@@ -27,13 +27,13 @@ from typing import BinaryIO
 
 from bench import measured, picture, tables
 from bench.site import Site, add_knobs, recipe_of
-from crawlr.fetch.pool import FetchDone, Fetcher, FetchPool
+from crawlr import engines
+from crawlr.fetch.pool import FetchDone, FetchPool
 from crawlr.options import Options
 from crawlr.parse.pool import ParsedBatch, ParseFailed, ParsePool
-from crawlr.parse.settings import WorkerSettings
 from crawlr.records import FetchedPage, FetchTask, RawBody, TaskKind
 
-__all__ = ["Round", "Spool", "fetch_all", "fetcher_of", "main", "measure", "parse_all", "settings_of"]
+__all__ = ["Round", "Spool", "fetch_all", "main", "measure", "parse_all"]
 
 _AHEAD = 256
 """Bodies in the parse pool at once: a backlog as a crawl has it, in bounded memory."""
@@ -94,25 +94,10 @@ class Spool:
             )
 
 
-def fetcher_of(options: Options) -> Fetcher:
-    """The fetcher of --fetcher, as a crawl makes it."""
-    if options.fetcher == "curl":
-        from crawlr.fetch.curl import CurlFetcher as Made
-    else:
-        from crawlr.fetch.http import HttpFetcher as Made  # type: ignore[assignment]  # one of two
-    return Made(
-        user_agent=options.user_agent,
-        timeout=options.timeout,
-        connect_timeout=options.connect_timeout,
-        max_body=options.max_body,
-        concurrency=options.concurrency,
-    )
-
-
 def fetch_all(urls: list[str], options: Options, spool: Spool | None = None) -> tuple[float, float]:
     """Every URL once by the real fetch pool: seconds, and seconds of CPU of this process."""
     mailbox: queue.SimpleQueue[FetchDone] = queue.SimpleQueue()
-    fetcher = fetcher_of(options)
+    fetcher = engines.network(options, options.seeds, None)
     pool = FetchPool(fetcher=fetcher, concurrency=options.concurrency, deliver=mailbox.put)
     began, cpu = time.perf_counter(), time.process_time()
     try:
@@ -137,7 +122,7 @@ def fetch_all(urls: list[str], options: Options, spool: Spool | None = None) -> 
 def parse_all(spool: Spool, options: Options, *, procs: int) -> tuple[float, float]:
     """Every body once by the real parse pool, which is up already: seconds, and what its processes were busy."""
     mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
-    pool = ParsePool(procs=procs, settings=settings_of(options), deliver=mailbox.put)
+    pool = ParsePool(procs=procs, settings=engines.worker_settings(options), deliver=mailbox.put)
     try:
         pool.start()
         _parse(pool, mailbox, iter([next(spool.bodies())] * procs))  # they are up when these come back
@@ -162,20 +147,6 @@ def _parse(pool: ParsePool, mailbox: queue.SimpleQueue[object], bodies: Iterator
                 outcomes += pool.receive(mailbox.get_nowait())
         if failed := [each for each in outcomes if isinstance(each, ParseFailed)]:
             raise RuntimeError(f"body {failed[0].id} was not parsed: {failed[0].error}")
-
-
-def settings_of(options: Options) -> WorkerSettings:
-    """What a crawl with these options tells its parse processes."""
-    return WorkerSettings(
-        parser=options.parser,
-        follow=options.follow,
-        keep_params=options.keep_params,
-        ignore_param=options.ignore_param,
-        agent=options.agent,
-        max_body=options.max_body,
-        parse_timeout=options.parse_timeout,
-        parse_memory=options.parse_memory,
-    )
 
 
 def measure(url: str, *, procs: int, concurrency: int, fetcher: str, parser: str, rounds: int) -> list[Round]:

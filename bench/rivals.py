@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlsplit
 
-from bench.limit import fetcher_of
 from bench.measured import on_loopback, usage
+from crawlr import engines
 from crawlr.fetch import redirects
 from crawlr.options import DEFAULT_FOLLOW, Options
 from crawlr.parse import document
@@ -100,7 +100,7 @@ def _answer(url: str, page: FetchedPage | FetchFailure) -> tuple[int | None, str
 def _with_threads(graph: Graph, options: Options, parsers: Executor) -> None:
     mailbox: queue.SimpleQueue[tuple[str, Future[FetchedPage | FetchFailure] | Future[list[tuple[str, str]]], bool]]
     mailbox = queue.SimpleQueue()
-    fetcher = fetcher_of(options)
+    fetcher = engines.network(options, options.seeds, None)
     with ThreadPoolExecutor(options.concurrency) as fetchers:
         out = 0
         while graph.waiting or out:

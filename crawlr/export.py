@@ -11,13 +11,13 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from crawlr import __version__
+from crawlr import map_head
 from crawlr.errors import OptionsError, StateError
 from crawlr.formats import Columns, Output, Written
-from crawlr.journal import Journal, robots_of
+from crawlr.journal import Journal
 from crawlr.outputs import write_all
 from crawlr.records import StopReason
-from crawlr.sitemap_file import FORMAT, open_sitemap
+from crawlr.sitemap_file import open_sitemap
 from crawlr.view import CrawlView
 
 __all__ = ["export", "open_crawl"]
@@ -73,27 +73,12 @@ def _state(journal: Journal, changed_at: float) -> tuple[CrawlView, dict[str, ob
     totals = view.totals()
     ((size,),) = journal.query("SELECT coalesce(sum(bytes), 0) FROM pages")
     when = datetime.fromtimestamp(changed_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    head: dict[str, object] = {
-        "format": FORMAT,
-        "generator": f"crawlr {__version__}",
-        "seeds": meta.get("seeds"),
-        "started_at": meta.get("started_at") or when,
-        "finished_at": when,  # the last commit
-        "complete": stop_reason is StopReason.FINISHED,
-        "stop_reason": stop_reason,
-        "options": {name.replace("-", "_"): value for name, value in options.items()} | {"depth": depth},
-        **robots_of(meta),
-        "stats": {
-            "pages": totals.pages,
-            "ok": totals.ok,
-            "errors": totals.errors,
-            "damaged": totals.damaged,
-            "skipped": totals.skipped,
-            "unvisited": totals.unvisited,
-            "unique_urls": totals.unique_urls,
-            "edges": totals.edges,
-            "bytes": size,
-            "elapsed_s": float(str(meta.get("elapsed_s") or 0.0)),
-        },
-    }
-    return view, head
+    return view, map_head.head(
+        seeds=meta.get("seeds"),
+        started_at=str(meta.get("started_at") or when),
+        finished_at=when,  # the last commit
+        stop_reason=stop_reason,
+        options={name.replace("-", "_"): value for name, value in options.items()} | {"depth": depth},
+        robots_txt=meta.get("robots"),
+        stats=map_head.stats(totals, size=size, elapsed=float(str(meta.get("elapsed_s") or 0.0))),
+    )

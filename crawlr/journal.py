@@ -276,11 +276,6 @@ class Journal:
         return iter(self._db.execute(sql, values))
 
 
-def robots_of(meta: dict[str, object]) -> dict[str, object]:
-    """The field of sitemap.json that tells the rules of robots.txt by origin, if any was asked for."""
-    return {"robots_txt": meta["robots"]} if meta.get("robots") else {}
-
-
 def _connect(path: str, *, is_durable: bool, is_new: bool = False) -> sqlite3.Connection:
     # "" is SQLite's own temporary file: in memory while small, on disk when it grows, gone at close.
     db = sqlite3.connect(path, isolation_level=None, timeout=0.0, check_same_thread=False, cached_statements=64)

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from crawlr import __version__, engines, limits, machine, outputs
+from crawlr import engines, limits, machine, map_head, outputs
 from crawlr.control import Control
 from crawlr.coordinator import Coordinator, Ending
 from crawlr.errors import CrawlrError
@@ -22,7 +22,6 @@ from crawlr.fetch.pool import Fetcher, FetchPool
 from crawlr.formats import Columns
 from crawlr.frontier import Frontier, Host
 from crawlr.gate_rules import Result
-from crawlr.journal import robots_of
 from crawlr.known import KnownUrls
 from crawlr.ledger import Ledger
 from crawlr.options import Options
@@ -39,7 +38,7 @@ from crawlr.state import OpenState
 from crawlr.stats import Counts
 from crawlr.status import Phase
 from crawlr.tuning import Tuner
-from crawlr.view import CrawlView, Totals
+from crawlr.view import CrawlView
 from crawlr.web_page import WebPage
 
 __all__ = ["Hooks", "Run"]
@@ -221,7 +220,7 @@ class Run:
             has_sitemaps=options.sitemaps,
         )
         totals = view.totals()
-        stats = _stats(totals, self._counts, whole_elapsed)
+        stats = map_head.stats(totals, size=self._counts.bytes, elapsed=whole_elapsed)
         accounting = stats_json.document(
             load=load,
             timeline=coordinator.monitor.timeline,
@@ -281,33 +280,15 @@ class Run:
         return found
 
     def _head(self, ending: Ending, stats: dict[str, object]) -> dict[str, object]:
-        return {
-            "format": "crawlr-sitemap/1",
-            "generator": f"crawlr {__version__}",
-            "seeds": list(self._state.seeds),
-            "started_at": self._started_at,
-            "finished_at": _now(),
-            "complete": ending.reason is StopReason.FINISHED,
-            "stop_reason": ending.reason,
-            "options": self._options.effective(),
-            **robots_of(self._journal.meta()),
-            "stats": stats,
-        }
-
-
-def _stats(totals: Totals, counts: Counts, elapsed: float) -> dict[str, object]:
-    return {
-        "pages": totals.pages,
-        "ok": totals.ok,
-        "errors": totals.errors,
-        "damaged": totals.damaged,
-        "skipped": totals.skipped,
-        "unvisited": totals.unvisited,
-        "unique_urls": totals.unique_urls,
-        "edges": totals.edges,
-        "bytes": counts.bytes,
-        "elapsed_s": elapsed,
-    }
+        return map_head.head(
+            seeds=list(self._state.seeds),
+            started_at=self._started_at,
+            finished_at=_now(),
+            stop_reason=ending.reason,
+            options=self._options.effective(),
+            robots_txt=self._journal.meta().get("robots"),
+            stats=stats,
+        )
 
 
 def _keyed(canonicalise: Callable[[str], str | None]) -> Callable[[str], str]:

@@ -24,12 +24,12 @@ from crawlr import json_text
 from crawlr.errors import OptionsError
 from crawlr.journal import ExternalRow, Journal, PageRow, UrlRow
 from crawlr.known import FAR, Flag
+from crawlr.map_head import FORMAT
 from crawlr.records import ExternalClass, Outcome, SkipReason, StopReason, UnvisitedReason
 from crawlr.view import CrawlView
 
 __all__ = ["open_sitemap"]
 
-FORMAT = "crawlr-sitemap/1"
 _CHUNK = 1 << 20
 _LONGEST = 64 << 20  # characters of one value; a page's record has some hundreds, the options some thousands
 _GROUP = 5000  # rows a transaction

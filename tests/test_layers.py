@@ -24,7 +24,7 @@ LAYERS = [
     {"order", "journal", "traps", "fetch", "parse"},
     {"frontier"},
     {"ledger", "state", "stats", "view"},
-    {"limits", "progress", "ranking", "lookup", "diff", "gate_lines", "result", "status"},
+    {"limits", "progress", "ranking", "lookup", "diff", "gate_lines", "map_head", "result", "status"},
     {"sinks", "sitemap_file", "tuning", "why", "gates", "control", "watching"},
     {"report"},
     {"outputs", "diff_lines", "why_lines"},

@@ -41,8 +41,10 @@ _CUT = tokens.cuts(RAW_TEXT | _NEVER_PLAIN)
 def scan(text: str, wanted: frozenset[str]) -> Elements | None:
     """The elements of the wanted names, in document order, and the title; None: the page is not plain."""
     markup = _without_contents(text, wanted)
-    tags = None if markup is None else _count_plain(markup)
-    if markup is None or tags is None or (tags > _MOST_OPEN and tags - 2 * markup.count(b"</") > _MOST_OPEN):
+    if markup is None:
+        return None
+    tags = _count_plain(markup)
+    if tags is None or (tags > _MOST_OPEN and tags - 2 * markup.count(b"</") > _MOST_OPEN):
         return None
     found: list[Element] = []
     has_title = False

@@ -80,7 +80,7 @@ def stops(names: frozenset[str], end_names: frozenset[str]) -> re.Pattern[str]:
 
     What it runs over is one repetition without groups: that is what makes the scanner as fast as a parser in C.
     """
-    name, end_name = (rf"(?:{_any_case(each)})(?=[{SPACE}/>])" for each in (names, end_names))
+    name, end_name = _any_of(names), _any_of(end_names)
     return re.compile(
         rf"[^<]*+(?:<(?:/(?!{end_name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>|(?!{name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>"
         rf"|{_NO_TAG})[^<]*+)*+<(?:(!--)|(/?+)({_NAME}){_REST})"
@@ -90,9 +90,9 @@ def stops(names: frozenset[str], end_names: frozenset[str]) -> re.Pattern[str]:
 def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[str]:
     """A pattern for the start tags of `names`, and for those of `closed` that end in a slash. For `search`: what it
     finds may stand in a comment or an attribute."""
-    either = [rf"{_any_case(names)}(?=[{SPACE}/>])"]
+    either = [_any_of(names)]
     if closed:
-        either.append(rf"{_any_case(closed)}(?=[{SPACE}/>]){_ATTRIBUTES}[{SPACE}/]*+(?<=/)>")
+        either.append(rf"{_any_of(closed)}{_ATTRIBUTES}[{SPACE}/]*+(?<=/)>")
     return re.compile(rf"<(?={_two_letters((*names, *closed))})(?:{'|'.join(either)})")
 
 
@@ -100,27 +100,24 @@ def cuts(names: Iterable[str]) -> re.Pattern[str]:
     """A pattern for the beginnings of comments, declarations and processing instructions, and of start tags of
     `names`. For `search`, like tag_like."""
     firsts = _any_letter(each[0] for each in names)
-    return re.compile(rf"<(?=[!?{firsts}])(?:[!?]|(?={_two_letters(names)}){_any_case(names)}(?=[{SPACE}/>]))")
+    return re.compile(rf"<(?=[!?{firsts}])(?:[!?]|(?={_two_letters(names)}){_any_of(names)})")
 
 
 def sources(names: Iterable[str]) -> re.Pattern[bytes]:
     """A pattern for the start tags of `names` in UTF-8, up to their `>`, which must not stand in a value."""
     firsts = _any_letter(each[0] for each in names)
-    return re.compile(rf"<(?=[{firsts}]){_any_case(names)}(?=[{SPACE}/>])[^>]*+".encode())
+    return re.compile(rf"<(?=[{firsts}]){_any_of(names)}[^>]*+".encode())
 
 
 def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
     """A pattern for an element that draws, whole: `root` with text, elements of the names `inner` however they close,
     and elements of the names `labels` that hold text alone; or a `root` that closes itself."""
     rest = rf"[{SPACE}/]*+>"
-    tag = rf"/?+{_any_case(inner)}(?=[{SPACE}/>]){_ATTRIBUTES}{rest}"
-    label = "|".join(
-        rf"{_any_case([name])}(?=[{SPACE}/>]){_ATTRIBUTES}{rest}[^<]*+</{_any_case([name])}[{SPACE}]*+>"
-        for name in labels
-    )
+    tag = rf"/?+{_any_of(inner)}{_ATTRIBUTES}{rest}"
+    label = "|".join(rf"{_any_of([name])}{_ATTRIBUTES}{rest}[^<]*+{_end(name)}" for name in labels)
     closes_itself = rf"[{SPACE}]*+/[{SPACE}/]*+(?<=/)>"  # a slash of its own, not the end of a bare value
-    holds = rf"{rest}(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+</{_any_case([root])}[{SPACE}]*+>"
-    return re.compile(rf"<{_any_case([root])}(?=[{SPACE}/>]){_ATTRIBUTES}(?:{closes_itself}|{holds})")
+    holds = rf"{rest}(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+{_end(root)}"
+    return re.compile(rf"<{_any_of([root])}{_ATTRIBUTES}(?:{closes_itself}|{holds})")
 
 
 def _two_letters(names: Iterable[str]) -> str:
@@ -131,6 +128,16 @@ def _two_letters(names: Iterable[str]) -> str:
 
 def _any_letter(letters: Iterable[str]) -> str:
     return "".join(sorted({letter + letter.upper() for letter in letters}))
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """An expression for one of the names, whole, in any case."""
+    return rf"(?:{_any_case(names)})(?=[{SPACE}/>])"
+
+
+def _end(name: str) -> str:
+    """An expression for an end tag without attributes."""
+    return rf"</{_any_case([name])}[{SPACE}]*+>"
 
 
 def _any_case(names: Iterable[str]) -> str:
@@ -191,7 +198,7 @@ def end_of_raw_text(name: str, text: str, start: int) -> int:
 
 @cache
 def _end_tag(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{_any_case([name])}(?=[{SPACE}/>])")
+    return re.compile(rf"</{_any_of([name])}")
 
 
 def _end_of_script(text: str, start: int) -> int:

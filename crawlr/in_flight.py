@@ -90,7 +90,7 @@ def robots_of(page: FetchedPage, meta: tuple[str, ...], agent: str) -> tuple[str
     """The robots directives of a page that apply to us: those of its document and those of its headers."""
     if not page.x_robots_tag:
         return meta
-    return tuple(sorted({*meta, *facts.robots_from_headers(page.x_robots_tag, agent)}))
+    return facts.merge(meta, facts.robots_from_headers(page.x_robots_tag, agent))
 
 
 def unparsed(

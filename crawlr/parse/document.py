@@ -14,8 +14,8 @@ from typing import NamedTuple
 from crawlr.parse import anchors, facts, media_types, plain, xhtml
 from crawlr.parse.elements import Element, Elements
 from crawlr.parse.encoding import decode, sniff
-from crawlr.parse.links import FACTS, Address, FoundLink, collect, wanted_names
-from crawlr.records import Link, ParsedPage
+from crawlr.parse.links import FACTS, Address, FoundLink, as_links, collect, wanted_names
+from crawlr.records import ParsedPage
 
 __all__ = ["PARSERS", "Document", "parse_html", "read"]
 
@@ -87,7 +87,7 @@ def parse_html(
     engine = _engine(parser)
     page = _read(body if markup else b"", markup or "html", url, content_type, agent, engine, None, started)
     return ParsedPage(
-        links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in page.links),
+        links=as_links(page.links),
         base_url=page.base_url,
         title=page.title,
         encoding=page.encoding or "utf-8",

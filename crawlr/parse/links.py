@@ -15,12 +15,14 @@ from functools import cache
 
 from crawlr.parse.elements import Element
 from crawlr.parse.urls import Resolver
+from crawlr.records import Link
 
 __all__ = [
     "FACTS",
     "KINDS",
     "Address",
     "FoundLink",
+    "as_links",
     "collect",
     "forget",
     "refresh_target",
@@ -231,6 +233,11 @@ def srcset_candidates(srcset: str) -> Iterator[str]:
             descriptors = _DESCRIPTORS.match(srcset, position)
             position = descriptors.end() if descriptors else position
         yield url
+
+
+def as_links(found: Iterable[FoundLink]) -> tuple[Link, ...]:
+    """The same for users."""
+    return tuple(Link(url=url, kind=kind, nofollow=nofollow) for url, kind, nofollow in found)
 
 
 # ---- addresses

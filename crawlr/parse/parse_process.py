@@ -207,18 +207,11 @@ class ParseProcess:
 
     def is_out_of_time(self) -> bool:
         """Whether the clock of its page has ended it."""
-        return self.how_it_ended() == f"was killed by {child.TIME_IS_UP.name}"
+        return self._status() == -child.TIME_IS_UP
 
     def how_it_ended(self) -> str | None:
-        """How the process ended, as in "was killed by SIGSEGV" or "ended with status 1"; None while it lives.
-
-        Its pipe may be at its end some microseconds before its status is there: a dying process is waited for.
-        """
-        if self._process is None:
-            return None
-        if self._executor is not None and self._executor._broken:
-            self._process.join(DYING_LIMIT)
-        code = self._process.exitcode
+        """How the process ended, as in "was killed by SIGSEGV" or "ended with status 1"; None while it lives."""
+        code = self._status()
         if code is None:
             return None
         if code < 0:
@@ -227,6 +220,17 @@ class ParseProcess:
             except ValueError:
                 return f"was killed by signal {-code}"
         return f"ended with status {code}"
+
+    def _status(self) -> int | None:
+        """Its exit status, below zero for a signal; None while it lives.
+
+        Its pipe may be at its end some microseconds before its status is there: a dying process is waited for.
+        """
+        if self._process is None:
+            return None
+        if self._executor is not None and self._executor._broken:
+            self._process.join(DYING_LIMIT)
+        return self._process.exitcode
 
 
 def _shared_file() -> int:

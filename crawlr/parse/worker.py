@@ -23,7 +23,7 @@ from crawlr.parse import child, document, links, sitemaps
 from crawlr.parse.results import FAILED, PAGE, SITEMAP, FailedRow, PageResult, SitemapResult
 from crawlr.parse.settings import SAMPLE, Row, WorkerSettings
 from crawlr.parse.urls import make_identity
-from crawlr.records import Link, Outcome
+from crawlr.records import Outcome
 
 if TYPE_CHECKING:
     from crawlr.parse.extraction import Extractor
@@ -189,7 +189,7 @@ class Worker:
                 content_type=content_type,
                 encoding=page.encoding or "utf-8",
                 title=page.title,
-                links=tuple(Link(url=address, kind=kind, nofollow=nofollow) for address, kind, nofollow in found),
+                links=links.as_links(found),
                 canonical=page.canonical,
                 robots=page.robots,
             )

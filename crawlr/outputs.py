@@ -70,40 +70,16 @@ def _write(output: Output, source: Source, columns: Columns, stats: Mapping[str,
             with files.whole(path) as out:
                 dot.write(out, source)
         case Format.CSV | Format.JSONL | Format.PARQUET:
-            return Written(path=path, pages=_write_table(output, _pages(source, columns)))
+            from crawlr.sinks import page_columns
+
+            return Written(path=path, pages=_write_table(output, page_columns.TABLES[columns](source)))
         case Format.EDGES_CSV | Format.EDGES_JSONL | Format.EDGES_PARQUET:
-            return Written(path=path, edges=_write_table(output, _edges(source, columns)))
+            from crawlr.sinks import edge_columns
+
+            return Written(path=path, edges=_write_table(output, edge_columns.TABLES[columns](source)))
         case _:
             assert_never(output.format)
     return Written(path=path, pages=_counted(source, "pages"), edges=_counted(source, "edges"))
-
-
-def _pages(source: Source, columns: Columns) -> Table:
-    from crawlr.sinks import page_columns
-
-    match columns:
-        case Columns.NATIVE:
-            return page_columns.native(source)
-        case Columns.SF:
-            return page_columns.sf(source)
-        case Columns.ADVERTOOLS:
-            return page_columns.advertools(source)
-        case _:
-            assert_never(columns)
-
-
-def _edges(source: Source, columns: Columns) -> Table:
-    from crawlr.sinks import edge_columns
-
-    match columns:
-        case Columns.NATIVE:
-            return edge_columns.native(source)
-        case Columns.SF:
-            return edge_columns.sf(source)
-        case Columns.ADVERTOOLS:
-            return edge_columns.advertools(source)
-        case _:
-            assert_never(columns)
 
 
 def _write_table(output: Output, table: Table) -> int:

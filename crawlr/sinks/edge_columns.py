@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from crawlr.formats import Columns
 from crawlr.records import SkipReason
 from crawlr.sinks.page_columns import sf_status
 from crawlr.sinks.source import Addresses, Source
 from crawlr.sinks.tables import Column, Kind, Row, Table
 from crawlr.view import Address, PageLinks
 
-__all__ = ["advertools", "kinds_of_links", "native", "sf"]
+__all__ = ["TABLES", "advertools", "kinds_of_links", "native", "sf"]
 
 _BATCH = 5000  # edges whose ends are asked for at once
 
@@ -136,3 +137,11 @@ def _resolved(waiting: list[PageLinks], addresses: Addresses, row: _Maker) -> It
             if kinds is not None:
                 kind, nofollow = names[kinds[place]]
             yield row(page, known[number], kind, nofollow, None if texts is None else texts[place])
+
+
+TABLES: dict[Columns, Callable[[Source], Table]] = {
+    Columns.NATIVE: native,
+    Columns.SF: sf,
+    Columns.ADVERTOOLS: advertools,
+}
+"""What makes the table of edges, by whose columns it has."""

@@ -21,17 +21,18 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from crawlr.formats import Columns
 from crawlr.records import Outcome, PageRecord
 from crawlr.sinks import extract_columns
 from crawlr.sinks.indexability import Obstacle, is_html, obstacles
 from crawlr.sinks.source import Addresses, Source
 from crawlr.sinks.tables import Column, Kind, Row, Table, batches
 
-__all__ = ["advertools", "native", "sf", "sf_status"]
+__all__ = ["TABLES", "advertools", "native", "sf", "sf_status"]
 
 _BATCH = 500
 _FLAG, _REAL, _WHOLE, _WORDS = Kind.FLAG, Kind.REAL, Kind.WHOLE, Kind.WORDS
@@ -326,3 +327,11 @@ def _versioned(source: Source) -> Iterator[tuple[PageRecord, str | None, int | N
 
 def _hex(body_hash: int | None) -> str | None:
     return None if body_hash is None else f"{body_hash & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+
+
+TABLES: dict[Columns, Callable[[Source], Table]] = {
+    Columns.NATIVE: native,
+    Columns.SF: sf,
+    Columns.ADVERTOOLS: advertools,
+}
+"""What makes the table of pages, by whose columns it has."""

@@ -144,7 +144,7 @@ class Coordinator:
             self._parse.flush()
             self.stages.dispatch += self._clock() - now
             if self._is_finished():
-                if self._ledger.uncommitted or not self._ledger.is_settled:
+                if not self._ledger.is_committed:
                     self._commit()
                     continue
                 return Ending(reason=self._reason())
@@ -156,10 +156,7 @@ class Coordinator:
             if (
                 self._ledger.uncommitted >= COMMIT_PAGES
                 or self._is_full()
-                or (
-                    now - self._last_commit >= COMMIT_SECONDS
-                    and (self._ledger.uncommitted or not self._ledger.is_settled)
-                )
+                or (now - self._last_commit >= COMMIT_SECONDS and not self._ledger.is_committed)
             ):
                 self._commit()
             if now - self._last_status >= STATUS_SECONDS:
@@ -220,7 +217,7 @@ class Coordinator:
         due = [] if is_paused else [now + 0.25]  # the screen's clock moves on
         if (poll := self._control.poll_at) is not None:
             due.append(poll)
-        if self._ledger.uncommitted or not self._ledger.is_settled:
+        if not self._ledger.is_committed:
             due.append(self._last_commit + COMMIT_SECONDS)
         if self._deadline is not None:
             due.append(self._deadline)

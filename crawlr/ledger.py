@@ -108,7 +108,6 @@ class Committed:
     """What a group commit made final, in order. Made here, read by the coordinator for the screen and on_page."""
 
     pages: list[PageRecord] = field(default_factory=list)
-    """By id, of the pages that have one."""
     skipped: list[tuple[str, SkipReason, str | None]] = field(default_factory=list)
 
 
@@ -466,6 +465,11 @@ class Ledger:
         fall ended, what a sitemap names) is in the journal."""
         learned = self._fallen or self._moved or self._new or self._corrected or self._sitemaps
         return not learned and self._are_robots_kept
+
+    @property
+    def is_committed(self) -> bool:
+        """True when nothing waits for a group commit."""
+        return not self.uncommitted and self.is_settled
 
     def commit(self, meta: dict[str, object] | None = None) -> None:
         """One group commit of all that has been learned since the last one, then a slice of the falling depths."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from crawlr.stats import Stages, Wait
 
-__all__ = ["Load", "limiter", "limiter_word", "predict", "since", "without_parsing"]
+__all__ = ["Load", "limiter", "limiter_word", "predict", "since"]
 
 _FULL = 0.85
 """From this share of busy time on a stage is the limit."""
@@ -113,11 +113,6 @@ def predict(load: Load, procs: int) -> float:
         (load.parse_cpu + load.main_cpu) / load.cores,
     )
     return max(load.parse_cpu / (load.parse_slots / load.elapsed), others) / max(load.parse_cpu / procs, others)
-
-
-def without_parsing(load: Load) -> float:
-    """The seconds that this period would have taken if parsing took no time: those of the slowest other stage."""
-    return max(1e-9, load.stages.fetch_busy / load.concurrency, load.awake, load.stages.waits[Wait.HOST])
 
 
 def limiter_word(load: Load) -> str:

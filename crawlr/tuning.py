@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crawlr.limits import Load, limiter_word, without_parsing
+from crawlr.limits import Load, limiter_word
+from crawlr.stats import Wait
 
 __all__ = ["PARSER_BYTES", "Change", "Tuner", "first_number"]
 
@@ -129,12 +130,17 @@ class Tuner:
 
 def _gain(load: Load, procs: int) -> float:
     """How many times the pages a second so many processes would give, each with a core."""
-    work, others = load.parse_cpu, without_parsing(load)
+    work, others = load.parse_cpu, _without_parsing(load)
     if work <= 0:
         return 1.0  # nothing measured yet
     if work < OWN_CORE * load.parse_slots:
         others = max(others, load.main_cpu)
     return max(work / load.procs, others) / max(work / procs, others)
+
+
+def _without_parsing(load: Load) -> float:
+    """The seconds that this period would have taken if parsing took no time: those of the slowest other stage."""
+    return max(1e-9, load.stages.fetch_busy / load.concurrency, load.awake, load.stages.waits[Wait.HOST])
 
 
 def _busy(load: Load) -> str:

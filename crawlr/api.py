@@ -6,7 +6,6 @@ main thread.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from crawlr import stopping
 from crawlr.control import STATUS_LIMIT, Control
 from crawlr.errors import CallbackError, OptionsError
 from crawlr.fetch.pool import Fetcher
+from crawlr.option_reading import mask_userinfo
 from crawlr.options import Options
 from crawlr.parse import urls
 from crawlr.parse.start_method import Birthplace
@@ -212,8 +212,7 @@ def _seeds(options: Options) -> tuple[tuple[str, ...], str | None]:
     for seed in options.seeds:
         url = urls.resolve(seed, seed)
         if url is None:
-            shown = re.sub(r"(?<=://)[^/?#]*@", "***@", seed)
-            raise OptionsError(f"URL: {shown!r} is not an address of an http or https page")
+            raise OptionsError(f"URL: {mask_userinfo(seed)!r} is not an address of an http or https page")
         parts = urlsplit(url)
         if parts.username is not None and auth is None:
             auth = written = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

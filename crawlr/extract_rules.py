@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +45,8 @@ def function(given: object) -> Function:
     _check_signature(given)
     if _is_found_by(name_of(given), given):
         return name_of(given) or ""
+    import pickle  # for this alone: no crawl from the command line needs it
+
     try:
         pickled = pickle.dumps(given)
     except Exception as error:

@@ -448,7 +448,8 @@ class Ledger:
     def note_robots(self, origin: str, rules: str) -> None:
         """Keep what robots.txt of an origin says to us, for who asks later which rule would decide; of so many origins
         and so much text as every commit may carry."""
-        if len(self._robots) < _MOST_ROBOTS and len(rules) <= _LONGEST_ROBOTS and self._robots.get(origin) != rules:
+        has_place = origin in self._robots or len(self._robots) < _MOST_ROBOTS
+        if has_place and len(rules) <= _LONGEST_ROBOTS and self._robots.get(origin) != rules:
             self._robots[origin] = rules
             self._are_robots_kept = False
 

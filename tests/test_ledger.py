@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawlr.frontier import Frontier
 from crawlr.journal import Journal
 from crawlr.known import FAR, KnownUrls, State
-from crawlr.ledger import Finished, Ledger, Verdict
+from crawlr.ledger import _MOST_ROBOTS, Finished, Ledger, Verdict
 from crawlr.records import Outcome, SkipReason, StopReason
 from crawlr.scope import Scope
 from crawlr.view import CrawlView
@@ -372,3 +372,19 @@ def _is_on_cycle(node: int, moved: dict[int, int]) -> bool:
         if at == node:
             return True
     return False
+
+
+def test_robots_of_an_origin_that_changed_are_kept_anew(journal: Journal) -> None:
+    """However many origins are kept already; of one more than fits nothing is."""
+    ledger = build(journal)
+    for number in range(_MOST_ROBOTS):
+        ledger.note_robots(f"http://h{number}", "Disallow: /old")
+    ledger.commit()
+    ledger.note_robots("http://h0", "Disallow: /new")
+    ledger.note_robots("http://too.many", "Disallow: /")
+    ledger.commit()
+    kept = journal.meta()["robots"]
+
+    assert isinstance(kept, dict)
+    assert kept["http://h0"] == "Disallow: /new"
+    assert len(kept) == _MOST_ROBOTS

@@ -13,6 +13,7 @@ from functools import lru_cache
 from crawlr.parse.encoding_codecs import decode
 from crawlr.parse.encoding_guess import guess
 from crawlr.parse.encoding_labels import LABELS, name_of
+from crawlr.parse.patterns import compiled
 
 __all__ = ["LABELS", "decode", "name_of", "sniff"]
 
@@ -99,7 +100,7 @@ _ATTRIBUTE = (
     rb"|(?![\t\n\f\r ]*+=))"
 )
 _NEXT_ATTRIBUTE = re.compile(_ATTRIBUTE)
-_REST_OF_TAG = re.compile(rb"(?:" + re.sub(rb"(?<!\\)\((?!\?)", rb"(?:", _ATTRIBUTE) + rb")*+[\t\n\f\r /]*+>")
+_REST_OF_TAG = compiled(rb"(?:" + re.sub(rb"(?<!\\)\((?!\?)", rb"(?:", _ATTRIBUTE) + rb")*+[\t\n\f\r /]*+>")
 _META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
 _TAG = re.compile(rb"</?([a-z][^\t\n\f\r >]*+)", re.IGNORECASE)
 _RAW_TEXT = re.compile(rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)\Z", re.IGNORECASE)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from crawlr.parse.elements import Element
+from crawlr.parse.patterns import compiled
 
 __all__ = [
     "base_of",
@@ -136,8 +137,8 @@ def _expand(item: str) -> Iterable[str]:
 # ---- the Link header
 
 _LINK = re.compile(r"[\s,]*+<([^>]*+)>")
-_PARAMETER = re.compile(r"""\s*+;\s*+([^\s=;,"<>]*+)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,]*+)))?+""", re.DOTALL)
-_TO_NEXT = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
+_PARAMETER = compiled(r"""\s*+;\s*+([^\s=;,"<>]*+)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,]*+)))?+""", re.DOTALL)
+_TO_NEXT = compiled(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
 
 
 def canonical_from_link(values: tuple[str, ...], base: str) -> str | None:

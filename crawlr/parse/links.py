@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from crawlr.parse.elements import Element
+from crawlr.parse.patterns import compiled
 from crawlr.parse.urls import Resolver
 from crawlr.records import Link
 
@@ -217,7 +218,7 @@ def refresh_target(content: str) -> str | None:
 
 _REFRESH_LABEL = re.compile(r"[uU][rR][lL][\t\n\f\r ]*+=[\t\n\f\r ]*+")
 _CANDIDATE = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)")
-_DESCRIPTORS = re.compile(r"(?:[^(,]++|\([^)]*+\)?)*+,?")
+_DESCRIPTORS = compiled(r"(?:[^(,]++|\([^)]*+\)?)*+,?")
 
 
 def srcset_candidates(srcset: str) -> Iterator[str]:

@@ -12,6 +12,8 @@ import re
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from crawlr.parse.patterns import compiled
+
 __all__ = ["Markup", "markup_of"]
 
 Markup: TypeAlias = Literal["html", "xhtml"]
@@ -68,7 +70,7 @@ _HTML_TAGS = re.compile(
 _XML = re.compile(rb"[\t\n\f\r ]*<\?xml", re.IGNORECASE)
 _UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16 = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
-_PROLOG = re.compile(
+_PROLOG = compiled(
     r"(?:[\t\n\f\r \ufeff]++|<\?.*?\?>|<!--.*?-->|<![^>\[]*+(?:\[.*?\]\s*+)?>)*+<([A-Za-z_][^\t\n\f\r />]*+)", re.DOTALL
 )
 _FEEDS = frozenset({"feed", "rdf:rdf", "rss"})

@@ -25,6 +25,7 @@ from functools import cache
 
 from crawlr.parse import scanner, tokens
 from crawlr.parse.elements import RAW_TEXT, Element, Elements
+from crawlr.parse.patterns import compiled
 
 __all__ = ["forget", "scan"]
 
@@ -143,7 +144,7 @@ _elements: dict[bytes, Element] = {}
 _NAME_END = re.compile(rf"[{tokens.SPACE}/]|\Z")
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
 _ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
-_LINK = re.compile(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+'.encode())
+_LINK = compiled(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+'.encode())
 
 
 def forget() -> None:

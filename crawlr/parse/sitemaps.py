@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 from crawlr.content_coding import decode as undo_coding
 from crawlr.parse import tokens
 from crawlr.parse.encoding import decode, sniff
+from crawlr.parse.patterns import compiled
 from crawlr.parse.urls import Resolver
 
 __all__ = ["MAX_BYTES", "Kind", "Sitemap", "read"]
@@ -110,7 +111,7 @@ def _is_absolute(text: str) -> bool:
 # ---- XML
 
 # What is no markup is text; a "<" in a quoted value is a fault of its own, so no match looks beyond the next "<".
-_TOKEN = re.compile(
+_TOKEN = compiled(
     r"([^<]*+)<(?:!--(?:[^-]++|-(?!->))*+-->|!\[CDATA\[((?:[^\]]++|\](?!\]>))*+)\]\]>|\?(?:[^?]++|\?(?!>))*+\?>"
     r"""|(/?+)([^\s<>/!?"'=]++)((?:[^"'<>/]++|"[^"<]*+"|'[^'<]*+'|/(?!>))*+)(/?+)>)"""
 )
@@ -278,7 +279,7 @@ class _Reader:
             self._has_link = True
 
 
-_REFERENCE = re.compile(r"&(?:(#[0-9]++|#x[0-9a-fA-F]++|[A-Za-z_:][\w:.-]*+);)?+")
+_REFERENCE = compiled(r"&(?:(#[0-9]++|#x[0-9a-fA-F]++|[A-Za-z_:][\w:.-]*+);)?+")
 _PREDEFINED = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
 _ATTRIBUTE = re.compile(r"""([^\s="'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from crawlr.parse import references
+from crawlr.parse.patterns import compiled
 
 __all__ = [
     "ANY",
@@ -43,7 +44,7 @@ _ATTRIBUTES = (
     rf"(?:[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
     rf"""(?:[{SPACE}]*+=[{SPACE}]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^{SPACE}>"'][^{SPACE}>]*+|(?=>)))?+)*+"""
 )
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = compiled(
     rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:[{SPACE}]*+=[{SPACE}]*+("[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|))?+"""
 )
 _NAME = rf"[a-zA-Z][^{SPACE}/>]*+"
@@ -55,17 +56,17 @@ COMMENT, CLOSING, NAME, SOURCE, SLASHES = 1, 2, 3, 4, 5
 """Groups of the tokens that ANY and `stops` match: what opens a comment or a CDATA section (or None), "/" of an end
 tag, the name, the source of the attributes, what stands between them and ">"."""
 
-ANY = re.compile(
+ANY = compiled(
     rf"[^<]*+(?:<(?!!\[CDATA\[)(?:{_NO_TAG})[^<]*+)*+<(?:(!--|!\[CDATA\[)|(/?+)({_NAME}){_REST})",
 )
 """The next tag, comment or CDATA section, whatever its name."""
 
-ANY_XML = re.compile(
+ANY_XML = compiled(
     rf"[^<]*+(?:<(?![a-zA-Z!?]|/[a-zA-Z])[^<]*+)*+<(?:(!--|!\[CDATA\[|\?|!)|(/?+)({_NAME}){_REST})",
 )
 """The same for XML, where a processing instruction and a DOCTYPE have ends of their own: they are openings too."""
 
-DOCTYPE = re.compile(
+DOCTYPE = compiled(
     r"""<!DOCTYPE(?:[^"'\[>]++|"[^"]*+"|'[^']*+')*+"""
     r"""(?:\[(?:[^"'\]<]++|"[^"]*+"|'[^']*+'|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>|<)*+\]\s*+)?+>""",
     re.IGNORECASE,
@@ -81,7 +82,7 @@ def stops(names: frozenset[str], end_names: frozenset[str]) -> re.Pattern[str]:
     What it runs over is one repetition without groups: that is what makes the scanner as fast as a parser in C.
     """
     name, end_name = _any_of(names), _any_of(end_names)
-    return re.compile(
+    return compiled(
         rf"[^<]*+(?:<(?:/(?!{end_name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>|(?!{name}){_NAME}{_ATTRIBUTES}[{SPACE}/]*+>"
         rf"|{_NO_TAG})[^<]*+)*+<(?:(!--)|(/?+)({_NAME}){_REST})"
     )
@@ -93,20 +94,20 @@ def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[
     either = [_any_of(names)]
     if closed:
         either.append(rf"{_any_of(closed)}{_ATTRIBUTES}[{SPACE}/]*+(?<=/)>")
-    return re.compile(rf"<(?={_two_letters((*names, *closed))})(?:{'|'.join(either)})")
+    return compiled(rf"<(?={_two_letters((*names, *closed))})(?:{'|'.join(either)})")
 
 
 def cuts(names: Iterable[str]) -> re.Pattern[str]:
     """A pattern for the beginnings of comments, declarations and processing instructions, and of start tags of
     `names`. For `search`, like tag_like."""
     firsts = _any_letter(each[0] for each in names)
-    return re.compile(rf"<(?=[!?{firsts}])(?:[!?]|(?={_two_letters(names)}){_any_of(names)})")
+    return compiled(rf"<(?=[!?{firsts}])(?:[!?]|(?={_two_letters(names)}){_any_of(names)})")
 
 
 def sources(names: Iterable[str]) -> re.Pattern[bytes]:
     """A pattern for the start tags of `names` in UTF-8, up to their `>`, which must not stand in a value."""
     firsts = _any_letter(each[0] for each in names)
-    return re.compile(rf"<(?=[{firsts}]){_any_of(names)}[^>]*+".encode())
+    return compiled(rf"<(?=[{firsts}]){_any_of(names)}[^>]*+".encode())
 
 
 def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
@@ -117,7 +118,7 @@ def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pat
     label = "|".join(rf"{_any_of([name])}{_ATTRIBUTES}{rest}[^<]*+{_end(name)}" for name in labels)
     closes_itself = rf"[{SPACE}]*+/[{SPACE}/]*+(?<=/)>"  # a slash of its own, not the end of a bare value
     holds = rf"{rest}(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+{_end(root)}"
-    return re.compile(rf"<{_any_of([root])}{_ATTRIBUTES}(?:{closes_itself}|{holds})")
+    return compiled(rf"<{_any_of([root])}{_ATTRIBUTES}(?:{closes_itself}|{holds})")
 
 
 def _two_letters(names: Iterable[str]) -> str:
@@ -198,7 +199,7 @@ def end_of_raw_text(name: str, text: str, start: int) -> int:
 
 @cache
 def _end_tag(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{_any_of([name])}")
+    return compiled(rf"</{_any_of([name])}")
 
 
 def _end_of_script(text: str, start: int) -> int:

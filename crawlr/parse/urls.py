@@ -16,6 +16,7 @@ from ada_url import check_url, join_url, normalize_url
 
 from crawlr.parse.encoding_codecs import encode_query
 from crawlr.parse.encoding_labels import name_of
+from crawlr.parse.patterns import compiled
 
 __all__ = ["TRACKING_PARAMETERS", "Resolver", "identity", "make_identity", "resolve", "without_userinfo"]
 
@@ -149,7 +150,7 @@ def _folders(url: str) -> tuple[str, ...]:
 # Hrefs that mean their folder's address and themselves, letter for letter: no scheme, no host, no dot segment but
 # `../` in front, and only characters that the URL standard leaves alone in a path and a query. `%2e` is a dot.
 _SEGMENT = r"(?!\.)(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]|%(?!2[eE]))++"
-_PLAIN_HREF = re.compile(
+_PLAIN_HREF = compiled(
     r"(?:((?:\.\./)++)|(/)(?!/)|(?=[^:/?#][^:/?#]*+(?:[/?#]|\Z)))"
     rf"((?:{_SEGMENT}/)*+(?:{_SEGMENT})?+(?:\?[!$%&()*+,./0-9:;=?@A-Z\[\\\]^_`a-z{{|}}~-]*+)?+)(?:\#.*)?+",
     re.DOTALL,
@@ -229,7 +230,7 @@ def _standard_key(url: str) -> str:
 # URLs that the parser would give back letter for letter (and that have no userinfo and no fragment). What is not here
 # for sure - IPv6, ports that may be default ones, dot segments - is parsed.
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_STANDARD_FORM = re.compile(
+_STANDARD_FORM = compiled(
     r"https?://"
     r"(?:(?:[a-z0-9_-]++\.)*+[a-z][a-z0-9_-]*+"
     rf"|{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET})"

@@ -14,6 +14,7 @@ from functools import cache
 
 from crawlr.parse import foreign, references, tokens
 from crawlr.parse.elements import Element, Elements
+from crawlr.parse.patterns import compiled
 
 __all__ = ["scan"]
 
@@ -93,7 +94,7 @@ def _end_of_raw_text(name: str, text: str, position: int) -> int:
 
 @cache
 def _section_or_end_tag(name: str) -> re.Pattern[str]:
-    return re.compile(rf"<(?:!\[CDATA\[|/(?:[^\s:/><]++:)?+{name}(?=[\s/>]))", re.IGNORECASE)
+    return compiled(rf"<(?:!\[CDATA\[|/(?:[^\s:/><]++:)?+{name}(?=[\s/>]))", re.IGNORECASE)
 
 
 def _text(source: str) -> str:

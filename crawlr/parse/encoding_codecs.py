@@ -186,7 +186,7 @@ _BIG5_ODD = dict(
 )
 # These two Python reads as U+FF0F and U+FF3C, which other bytes give as well: only the bytes tell them apart.
 _BIG5_SLASHES = {b"\xa2\x41": "\u2215", b"\xa2\x42": "\ufe68"}
-_BIG5_PAIRS = compiled(rb"(\xa2[AB])|(?:[^\x81-\xfe]|(?!\xa2[AB])[\x81-\xfe](?:[\x40-\x7e\x80-\xff])?)++")
+_BIG5_PAIRS = compiled(rb"(\xa2[AB])|(?:[^\x81-\xfe]++|(?!\xa2[AB])[\x81-\xfe](?:[\x40-\x7e\x80-\xff])?)++")
 
 # GB 18030-2005 as Python has it -> 2022 with the standard's U+3000. U+1E3F and U+E7C7 change places.
 _GB18030_ODD = {

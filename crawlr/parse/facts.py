@@ -137,8 +137,8 @@ def _expand(item: str) -> Iterable[str]:
 # ---- the Link header
 
 _LINK = re.compile(r"[\s,]*+<([^>]*+)>")
-_PARAMETER = compiled(r"""\s*+;\s*+([^\s=;,"<>]*+)\s*+(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,]*+)))?+""", re.DOTALL)
-_TO_NEXT = compiled(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
+_PARAMETER = compiled(r"""\s*+;\s*+([^\s=;,"<>]*+)\s*+(?:=\s*+(?:"((?:[^"\\]++|\\.)*+)"?|([^\s;,]*+)))?+""", re.DOTALL)
+_TO_NEXT = compiled(r"""(?:"(?:[^"\\]++|\\.)*+"?|[^,"]++)*+""", re.DOTALL)
 
 
 def canonical_from_link(values: tuple[str, ...], base: str) -> str | None:

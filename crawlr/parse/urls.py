@@ -149,7 +149,7 @@ def _folders(url: str) -> tuple[str, ...]:
 
 # Hrefs that mean their folder's address and themselves, letter for letter: no scheme, no host, no dot segment but
 # `../` in front, and only characters that the URL standard leaves alone in a path and a query. `%2e` is a dot.
-_SEGMENT = r"(?!\.)(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]|%(?!2[eE]))++"
+_SEGMENT = r"(?!\.)(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]++|%(?!2[eE]))++"
 _PLAIN_HREF = compiled(
     r"(?:((?:\.\./)++)|(/)(?!/)|(?=[^:/?#][^:/?#]*+(?:[/?#]|\Z)))"
     rf"((?:{_SEGMENT}/)*+(?:{_SEGMENT})?+(?:\?[!$%&()*+,./0-9:;=?@A-Z\[\\\]^_`a-z{{|}}~-]*+)?+)(?:\#.*)?+",
@@ -235,7 +235,7 @@ _STANDARD_FORM = compiled(
     r"(?:(?:[a-z0-9_-]++\.)*+[a-z][a-z0-9_-]*+"
     rf"|{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET})"
     r"(?::(?!80/|443/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?+"
-    r"(?:/(?!\.\.?(?:[/?]|\Z))(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]|%(?!2[eE]))*+)++"
+    r"(?:/(?!\.\.?(?:[/?]|\Z))(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]++|%(?!2[eE]))*+)++"
     r"(?:\?[!$%&()*+,./0-9:;=?@A-Z\[\\\]^_`a-z{|}~-]*+)?+"
 ).fullmatch
 

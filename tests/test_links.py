@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlr.options import DEFAULT_FOLLOW
-from crawlr.parse import links
+from crawlr.parse import links, urls
 from crawlr.parse.document import read
 
 # content -> what it leads to; "" reloads the page, None does nothing
@@ -130,19 +130,25 @@ def test_an_engine_is_asked_for_no_more_than_is_wanted() -> None:
 
 def test_the_memory_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is full it begins anew, long hrefs and those of one page only are never kept, and answers stay right."""
-    monkeypatch.setattr(links, "_tables", {})
-    monkeypatch.setattr(links, "_remembered", 0)
+    links.forget()
     monkeypatch.setattr(links, "_TABLE_LIMIT", 100)
+    monkeypatch.setattr(urls, "_MOST_HREFS", 100)
 
-    kept = []
+    most = [0, 0]
     for number in range(50):
-        body = "".join(f"<a href={number}-{n}><a href=?{n}><a href={'x' * 2000}>" for n in range(10)).encode()
-        page = read(body, url=f"http://h.test/{number}/p", content_type="text/html", agent="x")
-        assert [url for url, _, _ in page.links][1] == f"http://h.test/{number}/p?0"
-        kept.append(sum(map(len, links._tables.values())))
+        body = "".join(
+            f"<a href={number}-{n}><a href=?{n}><a href={number}é{n}><a href={'x' * 2000}>" for n in range(9)
+        )
+        page = read(body.encode(), url=f"http://h.test/{number}/p", content_type="text/html", agent="x")
+        assert [url for url, _, _ in page.links][1:3] == [
+            f"http://h.test/{number}/p?0",
+            f"http://h.test/{number}/{number}%C3%A90",
+        ]
+        most = [max(most[0], len(links._resolved)), max(most[1], len(urls._levels))]
 
-    assert max(kept) <= 110
-    assert kept[-1] == links._remembered
+    assert min(most) > 90
+    assert max(most) <= 100
+    assert all(len(href) < 2000 for href in urls._levels)
 
 
 @pytest.mark.parametrize("href", ["", "?x", "#x", "http:", "http:?x", "HTTP:?x", "\t?x", "h\nttp:?x", " ", "\x01?x"])

@@ -2,9 +2,8 @@
 
 From: document (elements of a page, its base). To: document, as (URL, kind, nofollow). Runs in parse processes.
 
-An href is resolved once for all pages of its folder: most links of a site stand on thousands of its pages, and
-looking one up costs a tenth of resolving it. That table is the one thing a parse process keeps between pages; it is
-bounded.
+An href that only ada can resolve is resolved once for all pages of its folder: looking one up costs a tenth of that.
+The table of them is bounded.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
+from crawlr.parse import urls
 from crawlr.parse.elements import Element
 from crawlr.parse.patterns import compiled
 from crawlr.parse.urls import Resolver
@@ -89,7 +89,6 @@ def wanted_names(follow: frozenset[str] | None) -> frozenset[str]:
 
 # ---- one page
 
-_UNSEEN = "?"  # no URL
 _URL_LISTS = frozenset({"imagesrcset", "srcset"})
 _PAGE_RELATIONS = frozenset({"alternate", "canonical", "next", "prev", "previous"})
 _NO_RESOURCE = frozenset({"dns-prefetch", "preconnect"})
@@ -115,7 +114,7 @@ def collect(
     """
     links: list[FoundLink] = [] if into is None else into
     append = links.append
-    seen, base = address.table.get, address.base
+    resolve = address.resolve
     is_refreshed = False
     for name, attributes in found:
         if name == "a" or name == "area":
@@ -127,11 +126,7 @@ def collect(
                     href = attributes.get("xlink:href") if name == "a" else None
                     if href is None:
                         continue
-            if "#" in href:
-                href = href[: href.index("#")]
-            url = seen(href, _UNSEEN) if href else base
-            if url is _UNSEEN:
-                url = address.resolve(href)
+            url = resolve(href)
             if url is not None:
                 append((url, name, "rel" in attributes and _is_nofollow(attributes)))
             continue
@@ -243,8 +238,9 @@ def as_links(found: Iterable[FoundLink]) -> tuple[Link, ...]:
 
 # ---- addresses
 
-_TABLE_LIMIT = 150_000
-"""Hrefs that a process remembers, some 30 MB; when there are more it begins anew."""
+_UNSEEN = "?"  # no URL
+_TABLE_LIMIT = 50_000
+"""Hrefs that a process remembers, some 10 MB; when there are more it begins anew."""
 _HREF_LIMIT = 1_000
 """Characters of an href that is remembered."""
 # Hrefs that mean the same on all pages of a folder: not those that take the query or the file name of their own page
@@ -253,43 +249,42 @@ _OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE)
 _BREAKS = re.compile("[\t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
 
-_tables: dict[tuple[str, str], dict[str, str | None]] = {}
-"""(folder, encoding) -> href without its fragment -> URL or None. Filled by Address, emptied by forget."""
-_remembered = 0
+_resolved: dict[tuple[str, str, str], str | None] = {}
+"""(folder, encoding, href without its fragment) -> URL or None. Filled by Address, emptied by it and by forget."""
 
 
 def forget() -> None:
     """Empty the table, as it is in a new process."""
-    global _remembered
-    _tables.clear()
-    _remembered = 0
+    _resolved.clear()
+    urls.forget()
 
 
 class Address:
     """Where the hrefs of one page lead. Made by document for each page."""
 
-    __slots__ = ("_resolver", "base", "table")
+    __slots__ = ("_encoding", "_resolver", "base")
 
     def __init__(self, base: str, encoding: str) -> None:
-        if _remembered > _TABLE_LIMIT:
-            forget()
+        self._encoding = encoding
         self._resolver = Resolver(base, encoding)
         self.base: str | None = self._resolver.base if self._resolver.base.startswith(("http://", "https://")) else None
         """The base as an address; None when it is no http(s) one."""
-        self.table = _tables.setdefault((self._resolver.folder, encoding), {})
 
     def resolve(self, href: str) -> str | None:
         """The absolute URL of an href without fragment and userinfo; None: it is no http(s) address."""
-        global _remembered
         if "#" in href:
             href = href[: href.index("#")]
-        url = self.table.get(href, _UNSEEN)
-        if url is not _UNSEEN:
+        if not href:
+            return self.base
+        url = self._resolver.plain(href)
+        if url is not None or _OTHER_SCHEME.match(href):
             return url
-        if _OTHER_SCHEME.match(href):
-            return None
-        url = self._resolver.resolve(href)
-        if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
-            self.table[href] = url
-            _remembered += 1
+        key = self._resolver.folder, self._encoding, href
+        url = _resolved.get(key, _UNSEEN)
+        if url is _UNSEEN:
+            url = self._resolver.resolve(href)
+            if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
+                if len(_resolved) >= _TABLE_LIMIT:
+                    _resolved.clear()
+                _resolved[key] = url
         return url

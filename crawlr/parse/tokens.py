@@ -23,13 +23,13 @@ __all__ = [
     "DOCTYPE",
     "NAME",
     "SLASHES",
+    "TAG",
     "attributes",
-    "cuts",
-    "drawing",
     "end_of_comment",
     "end_of_markup",
     "end_of_raw_text",
     "is_blank",
+    "lower_case",
     "sources",
     "stops",
     "tag_like",
@@ -47,10 +47,17 @@ _ATTRIBUTES = (
 _ATTRIBUTE = compiled(
     rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:[{SPACE}]*+=[{SPACE}]*+("[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|))?+"""
 )
+_CLOSED_ATTRIBUTES = (
+    rf"(?:[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
+    rf"""(?:[{SPACE}]*+=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|(?=>|\Z))|(?![{SPACE}]*+=)))*+"""
+)
+"""The same without a value whose quote never ends."""
 _NAME = rf"[a-zA-Z][^{SPACE}/>]*+"
 _REST = rf"({_ATTRIBUTES})([{SPACE}/]*+)>"
 # What is no tag: "<" that opens nothing, "</>", and "bogus comments", to the first ">"; a DOCTYPE ends there too.
 _NO_TAG = r"(?=[^a-zA-Z/!?])|/>|(?:\?|!(?!--)|/(?=[^a-zA-Z>]))[^>]*+>"
+
+_COMMENT = "!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>)?+)"  # behind its `<`, to its end or that of the text
 
 COMMENT, CLOSING, NAME, SOURCE, SLASHES = 1, 2, 3, 4, 5
 """Groups of the tokens that ANY and `stops` match: what opens a comment or a CDATA section (or None), "/" of an end
@@ -65,6 +72,9 @@ ANY_XML = compiled(
     rf"[^<]*+(?:<(?![a-zA-Z!?]|/[a-zA-Z])[^<]*+)*+<(?:(!--|!\[CDATA\[|\?|!)|(/?+)({_NAME}){_REST})",
 )
 """The same for XML, where a processing instruction and a DOCTYPE have ends of their own: they are openings too."""
+
+TAG = compiled(rf"<()(/?+)({_NAME})({_CLOSED_ATTRIBUTES})([{SPACE}/]*+)")
+"""A tag up to before its `>`, or before the attribute whose quote never ends."""
 
 DOCTYPE = compiled(
     r"""<!DOCTYPE(?:[^"'\[>]++|"[^"]*+"|'[^']*+')*+"""
@@ -97,28 +107,34 @@ def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[
     return compiled(rf"<(?={_two_letters((*names, *closed))})(?:{'|'.join(either)})")
 
 
-def cuts(names: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for the beginnings of comments, declarations and processing instructions, and of start tags of
-    `names`. For `search`, like tag_like."""
-    firsts = _any_letter(each[0] for each in names)
-    return compiled(rf"<(?=[!?{firsts}])(?:[!?]|(?={_two_letters(names)}){_any_of(names)})")
+def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for what reaches from each `<` that opens something to the first `>` behind it, wherever that stands.
+
+    For `findall` on a text with a `>` behind its last `<`. The `>` is left out, and so are end tags without attributes.
+    Further reach: comments; start tags of `raw` with a `<` in their text, with their text; and elements `root` that
+    only draw, whole: they hold text, elements of the names `inner` however they close, and elements of the names
+    `labels` that hold text alone, or close themselves.
+    """
+    special = [*map(_with_text, sorted(raw)), _drawing(root, inner, labels)]
+    return compiled(
+        rf"<(?!/[a-zA-Z0-9]++>)(?:{_COMMENT}|(?={_two_letters((*raw, root))})(?:{'|'.join(special)})|[a-zA-Z/!?][^>]*+)"
+    )
 
 
-def sources(names: Iterable[str]) -> re.Pattern[bytes]:
-    """A pattern for the start tags of `names` in UTF-8, up to their `>`, which must not stand in a value."""
-    firsts = _any_letter(each[0] for each in names)
-    return compiled(rf"<(?=[{firsts}]){_any_of(names)}[^>]*+".encode())
+def _with_text(name: str) -> str:
+    """An expression for a start tag of raw text behind its `<`: alone if there is no `<` in its text."""
+    tag, end = _any_of([name]), f"</{_any_of([name])}"
+    return rf"{tag}[^>]*+(?:(?=>[^<]*+{end})|>[^<]*+(?:(?!{end})<[^<]*+)*+)"
 
 
-def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for an element that draws, whole: `root` with text, elements of the names `inner` however they close,
-    and elements of the names `labels` that hold text alone; or a `root` that closes itself."""
+def _drawing(root: str, inner: Iterable[str], labels: Iterable[str]) -> str:
+    """An expression for an element that draws, behind its `<`."""
     rest = rf"[{SPACE}/]*+>"
     tag = rf"/?+{_any_of(inner)}{_ATTRIBUTES}{rest}"
     label = "|".join(rf"{_any_of([name])}{_ATTRIBUTES}{rest}[^<]*+{_end(name)}" for name in labels)
     closes_itself = rf"[{SPACE}]*+/[{SPACE}/]*+(?<=/)>"  # a slash of its own, not the end of a bare value
     holds = rf"{rest}(?:[^<]*+<(?:{tag}|{label}))*+[^<]*+{_end(root)}"
-    return compiled(rf"<{_any_of([root])}{_ATTRIBUTES}(?:{closes_itself}|{holds})")
+    return rf"{_any_of([root])}{_ATTRIBUTES}(?:{closes_itself}|{holds})"
 
 
 def _two_letters(names: Iterable[str]) -> str:
@@ -159,13 +175,18 @@ def is_blank(skipped: str) -> bool:
     return not _BOGUS.sub("", skipped).strip("\0\t\n\f\r ")
 
 
+def lower_case(name: str) -> str:
+    """A name as the tokenizer gives it: only ASCII has cases there, the Kelvin sign is no k."""
+    return name.lower() if name.isascii() else name
+
+
 def attributes(source: str) -> dict[str, str | None]:
     """Attributes by lower-case name, references replaced; of two with one name the first counts (§13.2.5.33)."""
     found: dict[str, str | None] = {}
     if "\0" in source:
         source = source.replace("\0", "\ufffd")
     for name, value in _ATTRIBUTE.findall(source):
-        key = name.lower() if name.isascii() else name  # only ASCII has cases here: the Kelvin sign is no k
+        key = lower_case(name)
         if key not in found:
             found[key] = references.in_attribute(value[1:-1] if value[:1] in ('"', "'") else value)
     return found

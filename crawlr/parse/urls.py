@@ -18,7 +18,7 @@ from crawlr.parse.encoding_codecs import encode_query
 from crawlr.parse.encoding_labels import name_of
 from crawlr.parse.patterns import compiled
 
-__all__ = ["TRACKING_PARAMETERS", "Resolver", "identity", "make_identity", "resolve", "without_userinfo"]
+__all__ = ["TRACKING_PARAMETERS", "Resolver", "forget", "identity", "make_identity", "resolve", "without_userinfo"]
 
 _HTTP = ("http://", "https://")
 
@@ -93,7 +93,6 @@ class Resolver:
     """Resolves the hrefs of one page: its base URL and encoding are looked at once.
 
     Made by the document parser for each page (and again when the page has a base element), used by one thread.
-    Plain hrefs never reach ada: 0.4 to 1.0 us instead of 1.8 (bench/links.py).
     """
 
     __slots__ = ("_folders", "_name", "base", "folder")
@@ -101,49 +100,52 @@ class Resolver:
     def __init__(self, base: str, encoding: str = "utf-8") -> None:
         name = name_of(encoding)
         self._name = None if name in _SENDS_UTF_8 else name
-        found = resolve(base, "")
+        found = base if _STANDARD_FORM(base) else resolve(base, "")
         self.base: str = without_userinfo(found) if found is not None else base
         """The base as hrefs are resolved against it: serialised, without fragment and userinfo, when it is http(s)."""
-        self._folders = _folders(self.base) if found is not None and len(self.base) <= _LONGEST_PLAIN_BASE else ()
         self.folder: str = self.base.partition("?")[0].rpartition("/")[0] + "/" if found is not None else self.base
         """The base up to the last slash of its path. Hrefs with a path resolve alike on all pages of one folder."""
+        self._folders = _folders(self.folder) if found is not None and len(self.base) <= _LONGEST_PLAIN_BASE else ()
 
     def resolve(self, href: str) -> str | None:
         """As `urls.resolve` with this base and encoding, but without userinfo: to be stored, shown and requested."""
-        folders = self._folders
-        if folders:
-            plain = _PLAIN_HREF(href)
-            if plain is not None:
-                up, root, rest = plain.groups()
-                if root:
-                    return folders[-1] + rest
-                if up:
-                    level = len(up) // 3
-                    return (folders[level] if level < len(folders) else folders[-1]) + rest
-                return folders[0] + rest
-            if href.startswith("#"):
-                return self.base
+        if self._folders:
             address = href.partition("#")[0]
-            if _STANDARD_FORM(address):
-                return address
+            url = self.plain(address) if address else self.base
+            if url is not None:
+                return url
         if self._name is not None:
             href = _encode_query_of(href, self._name)
         url = resolve(self.base, href)
         return without_userinfo(url) if url is not None and "@" in url else url
+
+    def plain(self, href: str) -> str | None:
+        """The same for a plain href, without fragment; None: it is not plain. Most never reach ada: 0.1 us instead of
+        1.8 for one that this process knows, 1 us for another (bench/links.py)."""
+        folders = self._folders
+        if not folders:
+            return None
+        levels = _levels.get(href)
+        if levels is None:
+            levels = _levels_of(href)
+        if levels >= 0:
+            return (folders[levels] if levels < len(folders) else folders[-1]) + href[3 * levels :]
+        if levels == _FROM_ROOT:
+            return folders[-1] + href[1:]
+        return href if levels == _WHOLE else None
 
 
 _LONGEST_PLAIN_BASE = 4096
 """Characters of a base whose folders are written out, which takes time with the square of their number."""
 
 
-def _folders(url: str) -> tuple[str, ...]:
+def _folders(folder: str) -> tuple[str, ...]:
     """The folder of a serialised URL, then the one above it, up to the root of the origin."""
-    path_start = url.index("/", 8)
-    path = url[path_start:].partition("?")[0]
-    folders = []
-    while path:
-        path = path.rpartition("/")[0]
-        folders.append(f"{url[:path_start]}{path}/")
+    root = folder.index("/", 8) + 1
+    folders = [folder]
+    while len(folder) > root:
+        folder = folder[: folder.rindex("/", 0, -1) + 1]
+        folders.append(folder)
     return tuple(folders)
 
 
@@ -151,10 +153,33 @@ def _folders(url: str) -> tuple[str, ...]:
 # `../` in front, and only characters that the URL standard leaves alone in a path and a query. `%2e` is a dot.
 _SEGMENT = r"(?!\.)(?:[A-Za-z0-9_.~!$&'()*+,:;=@-]++|%(?!2[eE]))++"
 _PLAIN_HREF = compiled(
-    r"(?:((?:\.\./)++)|(/)(?!/)|(?=[^:/?#][^:/?#]*+(?:[/?#]|\Z)))"
-    rf"((?:{_SEGMENT}/)*+(?:{_SEGMENT})?+(?:\?[!$%&()*+,./0-9:;=?@A-Z\[\\\]^_`a-z{{|}}~-]*+)?+)(?:\#.*)?+",
-    re.DOTALL,
+    r"(?:((?:\.\./)++)|(/)(?!/)|(?=[^:/?][^:/?]*+(?:[/?]|\Z)))"
+    rf"(?:{_SEGMENT}/)*+(?:{_SEGMENT})?+(?:\?[!$%&()*+,./0-9:;=?@A-Z\[\\\]^_`a-z{{|}}~-]*+)?+"
 ).fullmatch
+
+_FROM_ROOT, _WHOLE, _NOT_PLAIN = -1, -2, -3
+_MOST_HREFS, _LONGEST_HREF = 100_000, 1_000
+_levels: dict[str, int] = {}
+"""Href without fragment -> how many folders up it begins, or one of the three above. Filled by _levels_of, some 20 MB
+at most."""
+
+
+def _levels_of(href: str) -> int:
+    plain = _PLAIN_HREF(href)
+    if plain is not None:
+        levels = _FROM_ROOT if plain[2] else len(plain[1] or "") // 3
+    else:
+        levels = _WHOLE if _STANDARD_FORM(href) else _NOT_PLAIN
+    if len(href) <= _LONGEST_HREF:
+        if len(_levels) >= _MOST_HREFS:
+            _levels.clear()
+        _levels[href] = levels
+    return levels
+
+
+def forget() -> None:
+    """Know no href, as in a new process."""
+    _levels.clear()
 
 
 def without_userinfo(url: str) -> str:

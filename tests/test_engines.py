@@ -27,7 +27,7 @@ def parser(request: pytest.FixtureRequest) -> str:
 def _engines_alone() -> Iterator[None]:
     """Each page is read by the engine that is asked for, also where none would have to be."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain, "scan", lambda *_: None)
+        patch.setattr(plain, "scan", lambda *_, **__: None)
         yield
 
 

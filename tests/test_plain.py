@@ -109,6 +109,7 @@ SOUP = st.lists(
         *('="', "='", '= "', "<a ", "<a href=", "<a href='", '<a href="', '">', "'>", "/>", "</a>", "<p", "<b>"),
         *('<base href="', "<meta ", "<title>", "</title>", "<script>", "</script", "<script ", "<!--", "-->", "--!>"),
         *("<svg>", "</svg>", "<svg ", "<path/>", "<g", "<textarea>", "</textarea>", "<!", "<?", "</", "<iframe src=x>"),
+        *('<a href="x#', '<a href="#', "<a href=#", '" title="#', "&#61;", "<lin\u212a href=x>", " rel=nofollow "),
         *("</iframe>", "<style>", "</style>", "<frame src=y>", "<IMG SRC=z>", "<desc>", "</desc>", "é"),
     ]),
     max_size=40,
@@ -126,8 +127,11 @@ SOUP = st.lists(
 def test_soup_is_read_as_the_tokenizer_reads_it_or_not_at_all(text: str) -> None:
     """Whatever brackets and quotes come in a row: what passes for plain is read right."""
     found = plain.scan(text, FOLLOWED)
+    once = plain.scan(text, FOLLOWED, once=True)
 
     assert found is None or told(scanner.scan(text, FOLLOWED)) == told(found)
+    assert (once is None) == (found is None)
+    assert once is None or places(once) == places(scanner.scan(text, FOLLOWED))
 
 
 TREES = ("/usr/share/doc/python3/html", "/usr/share/doc/openjdk-17-jre-headless/api")
@@ -151,6 +155,57 @@ def test_real_pages_are_read_as_the_tokenizer_reads_them(tree: str) -> None:
             taken += found is not None
             assert found is None or told(scanner.scan(text, FOLLOWED)) == told(found)
     assert taken > len(pages)  # of twice as many
+
+
+def places(elements: Elements) -> list[tuple[object, ...]]:
+    """Where links lead, and all that other elements say, each once."""
+    found: dict[tuple[object, ...], None] = {}
+    for name, attributes in elements.found:
+        if name == "a":
+            href = attributes.get("href", attributes.get("xlink:href"))
+            place = href if href is None else href.partition("#")[0]
+            found[name, place, "nofollow" in (attributes.get("rel") or "")] = None
+        else:
+            found[name, *sorted(attributes.items(), key=repr)] = None
+    return list(found)
+
+
+FRAGMENTS = {
+    "one page": '<a href="x#1"><a href="x#2"><a href="x"><a href="#3"><a href="">',
+    "other attributes": '<a title="C#" href="x#1"><a href="x#1" title="#2"><a rel="#nofollow" href="x#1">',
+    "nofollow": '<a href="x#1" rel="nofollow"><a href="x#2">',
+    "the same without": '<a href="x#1"><a href=#"x"><a href="#x"><a href="x" #a="b">',
+    "quotes": '<a href=\'x#"\'><a href=x#"><a #href="x"><a href#="x">',
+    "references": '<a href="?a&#61;b"><a href="x#&quot;"><a href="?a&amp;b#c">',
+}
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_links_to_parts_of_pages_lead_to_the_page(name: str) -> None:
+    """`once` changes how often a place is named, and nothing else, whatever has been read before."""
+    for page in (FRAGMENTS[name], FRAGMENTS[name] * 2, "".join(FRAGMENTS.values())):
+        found = plain.scan(page, FOLLOWED, once=True)
+
+        assert found is not None
+        assert places(found) == places(scanner.scan(page, FOLLOWED))
+
+
+def test_the_tables_of_tags_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They begin anew when they are full, and long tags and titles are not kept."""
+    plain.forget()
+    monkeypatch.setattr(plain, "_MOST_TAGS", 50)
+    for number in range(100):
+        names = [f"{number}-{n}" for n in range(9)]
+        tags = "".join(f'<a href="{name}"><a href="{name}#x"><p id="{name}">' for name in names)
+        links = f'<a href="{"x" * 600}"><a href="{"x" * 600}#y">'
+        found = plain.scan(f"<title>{number}</title>{tags}{links}", FOLLOWED, once=True)
+
+        assert found is not None
+        assert len(found.found) == 20
+
+    kept = plain._places(FOLLOWED)
+    assert max(len(kept), len(kept._links)) <= 50
+    assert not any("title" in source or "xx" in source for source in (*kept, *kept._links))
 
 
 def test_a_remembered_tag_reads_as_it_did_first() -> None:

@@ -29,9 +29,9 @@ class Document(NamedTuple):
     is_html: bool
     """False: nothing below says anything."""
     links: list[FoundLink]
-    """(URL, kind, nofollow) of the followed kinds, in document order, with repetitions and links to the page itself.
-    URLs are absolute, http(s), by the URL standard, without fragment and userinfo; equal ones are often one
-    object."""
+    """(URL, kind, nofollow) of the followed kinds, in document order, links to the page itself too; with `texts` with
+    all repetitions. URLs are absolute, http(s), by the URL standard, without fragment and userinfo; equal ones are
+    often one object."""
     base_url: str
     title: str | None
     encoding: str | None
@@ -70,7 +70,17 @@ def read(
     if markup is None:
         return Document(False, [], url, None, None, None, (), False, clock() - started, 0.0, 0.0)
     return _read(
-        body, markup, url, content_type, agent, _engine(parser), follow, started, texts=texts, keep_html=keep_html
+        body,
+        markup,
+        url,
+        content_type,
+        agent,
+        _engine(parser),
+        follow,
+        started,
+        once=not texts,
+        texts=texts,
+        keep_html=keep_html,
     )
 
 
@@ -107,6 +117,7 @@ def _read(
     follow: frozenset[str] | None,
     started: float,
     *,
+    once: bool = False,
     texts: bool = False,
     keep_html: bool = False,
 ) -> Document:
@@ -116,7 +127,7 @@ def _read(
     decoded = clock()
     wanted = wanted_names(follow)
     if markup == "html":
-        found, title, is_truncated = plain.scan(text, wanted) or engine(text, wanted)
+        found, title, is_truncated = plain.scan(text, wanted, once=once) or engine(text, wanted)
     else:
         found, title, is_truncated = xhtml.scan(text, wanted)
     parsed = clock()

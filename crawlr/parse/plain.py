@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from crawlr.parse import scanner, tokens
+from crawlr.parse import references, tokens
 from crawlr.parse.elements import RAW_TEXT, Element, Elements
 from crawlr.parse.patterns import compiled
 
@@ -31,21 +31,30 @@ _MOST_OPEN = 20_000
 """A page that leaves more elements open than this (void ones count) is broken or means ill; an engine says how."""
 
 
-def scan(text: str, wanted: frozenset[str]) -> Elements | None:
-    """The elements of the wanted names, in document order, and the title; None: the page is not plain."""
+def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements | None:
+    """The elements of the wanted names, in document order, and the title; None: the page is not plain.
+
+    With `once` elements that say the same may be given once, and links without the fragment of their address.
+    """
     if text.rfind("<") > text.rfind(">"):
         return None  # cut off within a tag
     if len(text) > 3 * _MOST_OPEN and text.count("<") - 2 * text.count("</") > _MOST_OPEN:
         return None
+    sources = _sources(wanted).findall(text)
     try:
-        found = list(filter(None, map(_tags(wanted).__getitem__, _sources(wanted).findall(text))))
+        if once and "form" not in wanted:
+            told = filter(None, map(_places(wanted).__getitem__, dict.fromkeys(sources)))
+            found = list({id(each): each for each in told}.values())
+        else:
+            found = list(filter(None, map(_tags(wanted).__getitem__, sources)))
     except _NotPlainError:
         return None
     if "form" in wanted and sum(name == "form" for name, _ in found) > 1:
         return None  # a form in a form is none
-    if _TITLE in found:
-        return Elements([each for each in found if each is not _TITLE], scanner.find_title(text))
-    return Elements(found, None)
+    titles = [each for each in found if each[0] == "title"]
+    for each in titles:
+        found.remove(each)
+    return Elements(found, titles[0][1]["text"] if titles else None)
 
 
 _SHAPES = frozenset({
@@ -69,7 +78,6 @@ _NEVER_PLAIN = frozenset({"frameset", "math", "plaintext", "svg", "template"})
 _MOST_TAGS = 15_000
 """Sources that a process remembers, some 6 MB: most tags of a site stand on thousands of its pages."""
 _LONGEST_TAG = 500
-_TITLE: Element = ("title", {})
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
 _ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
 _LINK = compiled(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+')
@@ -84,11 +92,14 @@ class _Tags(dict[str, Element | None]):
 
     def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
+        self._says_nothing = tokens.other(wanted | RAW_TEXT | _NEVER_PLAIN | {"image"}).fullmatch
 
     def __missing__(self, source: str) -> Element | None:
-        link = _LINK.fullmatch(source)
-        element = ("a", {"href": link[1]}) if link is not None and "a" in self._wanted else self._read(source)
-        if len(source) <= _LONGEST_TAG:
+        if "a" in self._wanted and (link := _LINK.fullmatch(source)):
+            element: Element | None = ("a", {"href": link[1]})
+        else:
+            element = None if self._says_nothing(source) else self._read(source)
+        if len(source) <= _LONGEST_TAG and (element is None or element[0] != "title"):
             if len(self) >= _MOST_TAGS:
                 self.clear()
             self[source] = element
@@ -110,15 +121,44 @@ class _Tags(dict[str, Element | None]):
         if tag[tokens.CLOSING]:
             return None
         if name == "title":
-            return _TITLE
+            return name, {"text": references.in_text(source[end + 1 :].replace("\0", "\ufffd"))}
         if name == "image":
             name = "img"  # (HTML §13.2.6.4.7)
         return (name, tokens.attributes(tag[tokens.SOURCE])) if name in self._wanted else None
 
 
+class _Places(_Tags):
+    """The same, but that a link to a part of a page says what one to all of it says, and is not kept itself."""
+
+    def __init__(self, wanted: frozenset[str]) -> None:
+        super().__init__(wanted)
+        self._links: dict[str, tuple[Element, int]] = {}
+        """Source without a fragment -> what it says, and where the fragment stood."""
+
+    def __missing__(self, source: str) -> Element | None:
+        cut = source.find("#")
+        end = source.find('"', cut) if cut >= 0 and source.startswith("<a ") else -1
+        if end < 0:
+            return super().__missing__(source)
+        rest = source[:cut] + source[end:]
+        element, place = self._links.get(rest, (None, -1))
+        if place != cut:
+            link = _LINK.fullmatch(rest)
+            if link is None or link.end(1) != cut or "a" not in self._wanted:
+                return super().__missing__(source)
+            element = ("a", {"href": link[1]})
+            if len(source) <= _LONGEST_TAG:
+                if len(self._links) >= _MOST_TAGS:
+                    self._links.clear()
+                self._links[rest] = element, cut
+        return element
+
+
 _tags = cache(_Tags)
+_places = cache(_Places)
 
 
 def forget() -> None:
     """Know no source, as in a new process."""
     _tags.cache_clear()
+    _places.cache_clear()

@@ -30,6 +30,7 @@ __all__ = [
     "end_of_raw_text",
     "is_blank",
     "lower_case",
+    "other",
     "sources",
     "stops",
     "tag_like",
@@ -111,9 +112,9 @@ def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iter
     """A pattern for what reaches from each `<` that opens something to the first `>` behind it, wherever that stands.
 
     For `findall` on a text with a `>` behind its last `<`. The `>` is left out, and so are end tags without attributes.
-    Further reach: comments; start tags of `raw` with a `<` in their text, with their text; and elements `root` that
-    only draw, whole: they hold text, elements of the names `inner` however they close, and elements of the names
-    `labels` that hold text alone, or close themselves.
+    Further reach: comments; start tags of `raw`, if they are titles or have a `<` in their text, with their text; and
+    elements `root` that only draw, whole: they hold text, elements of the names `inner` however they close, and
+    elements of the names `labels` that hold text alone, or close themselves.
     """
     special = [*map(_with_text, sorted(raw)), _drawing(root, inner, labels)]
     return compiled(
@@ -121,10 +122,16 @@ def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iter
     )
 
 
+def other(names: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for sources of start tags as programs write them, of none of `names`."""
+    return compiled(rf'<(?!{_any_of(names)}|(?:{_any_case(names)})\Z)[a-z][a-z0-9]*+(?: [a-z-]++="[^"]*+")*+')
+
+
 def _with_text(name: str) -> str:
-    """An expression for a start tag of raw text behind its `<`: alone if there is no `<` in its text."""
+    """An expression for a start tag of raw text behind its `<`."""
     tag, end = _any_of([name]), f"</{_any_of([name])}"
-    return rf"{tag}[^>]*+(?:(?=>[^<]*+{end})|>[^<]*+(?:(?!{end})<[^<]*+)*+)"
+    alone = rf"(?=>[^<]*+{end})|" if name != "title" else ""
+    return rf"{tag}[^>]*+(?:{alone}>[^<]*+(?:(?!{end})<[^<]*+)*+)"
 
 
 def _drawing(root: str, inner: Iterable[str], labels: Iterable[str]) -> str:

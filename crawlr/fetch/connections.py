@@ -25,6 +25,7 @@ from crawlr.fetch.idle import Idle
 from crawlr.fetch.proxies import Proxy, open_tunnel
 from crawlr.fetch.reply import Reply
 from crawlr.fetch.request import Origin
+from crawlr.fetch.wires import Deadlined, kernel_timed
 from crawlr.records import Outcome
 
 __all__ = ["Connection", "OpenReply", "OriginPool", "Route", "tls_context"]
@@ -107,6 +108,8 @@ class Connection:
                 self._pass_proxy(route, route.proxy, exchange)
             if route.tls is not None:
                 self._begin_tls(route.tls, route.origin.host, exchange)
+            if self.wire is self.socket:
+                self.wire = kernel_timed(self.socket) or self.wire
         except BaseException:
             self.close()
             raise
@@ -172,41 +175,13 @@ class Connection:
                 wrapped.settimeout(max(exchange.connect_left(), 0.001))  # bounds the whole handshake
                 wrapped.do_handshake()
             else:
-                outer = _Deadlined(self.socket)
+                outer = Deadlined(self.socket)
                 outer.settimeout(max(exchange.connect_left(), 0.001))
                 self.wire = SSLTransport(outer, context, server_hostname=name)  # type: ignore[arg-type,assignment]  # as much of a socket as it uses
         except (OSError, ValueError) as error:
             exchange.check()
             raise _tls_trouble(error) from error
         exchange.check()
-
-
-class _Deadlined:
-    """A socket whose time-out holds for all that is done until the next settimeout, not for each call.
-
-    TLS within TLS reads it as often as a record has pieces.
-    """
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
-        self._deadline = 0.0
-
-    def settimeout(self, seconds: float | None) -> None:
-        self._deadline = time.monotonic() + (seconds or 0.0)
-
-    def recv(self, size: int) -> bytes:
-        self._socket.settimeout(max(self._deadline - time.monotonic(), 0.001))
-        return self._socket.recv(size)
-
-    def sendall(self, data: bytes) -> None:
-        self._socket.settimeout(max(self._deadline - time.monotonic(), 0.001))
-        self._socket.sendall(data)
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 def _tls_trouble(error: OSError | ValueError) -> Trouble:

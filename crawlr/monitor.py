@@ -26,6 +26,8 @@ __all__ = ["Monitor"]
 logger = logging.getLogger(__name__)
 TUNER_SECONDS = 0.1
 """Between two looks of the tuner: many crawls are over in some seconds."""
+MEMORY_SECONDS = 1.0
+"""Between two looks at what memory is left: each reads a dozen files of the kernel."""
 
 
 class Monitor:
@@ -53,6 +55,7 @@ class Monitor:
         self._started = clock()
         self._cpu_before = time.process_time()
         self._slots_before = parse_pool.slot_seconds
+        self._memory, self._memory_at = 0, -MEMORY_SECONDS
         self.timeline = Timeline()
         self._last_counts = (counts.pages, counts.bytes, counts.errors)
         self._last_row = self._last_look = self.load()
@@ -141,7 +144,9 @@ class Monitor:
         period, self._last_look = limits.since(load, self._last_look), load
         if period.paused:
             return  # it says nothing of what parsing needs
-        change = tuner.decide(period, waiting=self._parse.waiting, memory=machine.memory())
+        if load.elapsed - self._memory_at >= MEMORY_SECONDS:
+            self._memory, self._memory_at = machine.memory(), load.elapsed
+        change = tuner.decide(period, waiting=self._parse.waiting, memory=self._memory)
         if change is not None:
             logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)
             self._parse.resize(change.procs)

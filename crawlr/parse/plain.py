@@ -38,9 +38,9 @@ def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements |
     """
     if text.rfind("<") > text.rfind(">"):
         return None  # cut off within a tag
-    if len(text) > 3 * _MOST_OPEN and text.count("<") - 2 * text.count("</") > _MOST_OPEN:
-        return None
     sources = _sources(wanted).findall(text)
+    if len(sources) > _MOST_OPEN and len(sources) - text.count("</") > _MOST_OPEN:
+        return None
     try:
         if once and "form" not in wanted:
             told = filter(None, map(_places(wanted).__getitem__, dict.fromkeys(sources)))

@@ -43,8 +43,7 @@ def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements |
         return None
     try:
         if once and "form" not in wanted:
-            told = filter(None, map(_places(wanted).__getitem__, dict.fromkeys(sources)))
-            found = list({id(each): each for each in told}.values())
+            found = _places(wanted).of(sources)
         else:
             found = list(filter(None, map(_tags(wanted).__getitem__, sources)))
     except _NotPlainError:
@@ -78,6 +77,7 @@ _NEVER_PLAIN = frozenset({"frameset", "math", "plaintext", "svg", "template"})
 _MOST_TAGS = 15_000
 """Sources that a process remembers, some 6 MB: most tags of a site stand on thousands of its pages."""
 _LONGEST_TAG = 500
+_UNKNOWN: Element = ("", {})
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
 _ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
 _LINK = compiled(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+')
@@ -127,30 +127,39 @@ class _Tags(dict[str, Element | None]):
         return (name, tokens.attributes(tag[tokens.SOURCE])) if name in self._wanted else None
 
 
-class _Places(_Tags):
-    """The same, but that a link to a part of a page says what one to all of it says, and is not kept itself."""
+class _Places:
+    """The same, but that each element is given once, and a link to a part of a page as one to all of it."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
-        super().__init__(wanted)
+        self._tags = _tags(wanted)
+        self._is_wanted = "a" in wanted
         self._links: dict[str, tuple[Element, int]] = {}
-        """Source without a fragment -> what it says, and where the fragment stood."""
+        """Source of a link without its fragment -> what it says, and where the fragment stood."""
 
-    def __missing__(self, source: str) -> Element | None:
-        cut = source.find("#")
-        end = source.find('"', cut) if cut >= 0 and source.startswith("<a ") else -1
-        if end < 0:
-            return super().__missing__(source)
+    def of(self, sources: list[str]) -> list[Element]:
+        tags, links = self._tags, self._links
+        found: dict[int, Element] = {}  # by identity
+        for source in dict.fromkeys(sources):
+            element = tags.get(source, _UNKNOWN)
+            if element is _UNKNOWN:
+                cut = source.find("#")
+                link = links.get(source[:cut] + source[source.find('"', cut) :]) if cut >= 0 else None
+                element = link[0] if link is not None and link[1] == cut else self._read(source, cut)
+            if element:
+                found[id(element)] = element
+        return list(found.values())
+
+    def _read(self, source: str, cut: int) -> Element | None:
+        end = source.find('"', cut) if cut >= 0 and self._is_wanted else -1
         rest = source[:cut] + source[end:]
-        element, place = self._links.get(rest, (None, -1))
-        if place != cut:
-            link = _LINK.fullmatch(rest)
-            if link is None or link.end(1) != cut or "a" not in self._wanted:
-                return super().__missing__(source)
-            element = ("a", {"href": link[1]})
-            if len(source) <= _LONGEST_TAG:
-                if len(self._links) >= _MOST_TAGS:
-                    self._links.clear()
-                self._links[rest] = element, cut
+        link = _LINK.fullmatch(rest) if end >= 0 else None
+        if link is None or link.end(1) != cut:
+            return self._tags[source]
+        element = "a", {"href": link[1]}
+        if len(source) <= _LONGEST_TAG:
+            if len(self._links) >= _MOST_TAGS:
+                self._links.clear()
+            self._links[rest] = element, cut
         return element
 
 

@@ -211,10 +211,11 @@ class Coordinator:
             hosts = self.stages.rate_hosts
             hosts[host.name] = hosts.get(host.name, 0.0) + slept
 
-    def _timeout(self, now: float) -> float | None:
-        """How long to sleep at most; None: until a message comes."""
+    def _timeout(self, now: float) -> float:
+        """How long to sleep at most."""
         is_paused = self._control.is_paused
-        due = [] if is_paused else [now + 0.25]  # the screen's clock moves on
+        # The screen's clock moves on. In a pause a signal that came just before the sleep is not left lying.
+        due = [now + (1.0 if is_paused else 0.25)]
         if (poll := self._control.poll_at) is not None:
             due.append(poll)
         if not self._ledger.is_committed:
@@ -228,7 +229,7 @@ class Coordinator:
             ready = self._frontier.ready_at()
             if ready is not None:
                 due.append(ready)
-        return max(0.0, min(due) - now) if due else None
+        return max(0.0, min(due) - now)
 
     def _receive(self, message: object) -> None:
         match message:

@@ -152,6 +152,9 @@ class Journal:
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
+    def __del__(self) -> None:
+        self.close()  # a result that nobody holds any more; Python 3.13 warns of a connection that is left open
+
     def unlink(self) -> None:
         """Delete the file of a complete crawl; what is open stays readable until `close`."""
         if self.path:

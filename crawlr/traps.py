@@ -21,12 +21,15 @@ MAX_MIRRORS = 8
 """Pages of one origin with the very same body that may make new URLs known."""
 MAX_CHAIN = 100
 """Pages in a row that lead to nothing new but the next ones of their own shape."""
-_COUNTER = re.compile(r"[0-9a-f]{8,}|[0-9]+|(?<==)[^&]*", re.IGNORECASE)
+_COUNTER = re.compile(r"(?=[0-9a-fA-F])(?:[0-9a-fA-F]{8,}|[0-9]+)")
+_VALUE = re.compile(r"=[^&]*")
 
 
 def shape(url: str) -> int:
     """A 32-bit number that URLs share which differ only in numbers, long hexadecimal tokens and values of the query."""
-    return hash(_COUNTER.sub("#", url)) & 0xFFFFFFFF
+    path, mark, query = url.partition("?")
+    text = f"{path}?{_VALUE.sub('=', query)}" if mark else path
+    return hash(_COUNTER.sub("#", text)) & 0xFFFFFFFF
 
 
 class Traps:

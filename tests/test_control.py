@@ -256,7 +256,7 @@ def test_pause_lets_what_is_in_flight_end_and_starts_nothing(hold: Hold, gate: M
 
 
 def test_paused_crawl_sleeps(hold: Hold, gate: MakeGate) -> None:
-    """In a pause the main thread waits for a message and for nothing else: it does not wake once in half a second."""
+    """In a pause the main thread waits for a message, and looks for nothing else but once a second for a signal."""
     held = hold(web(50))
     held.crawl.pause()
     held.start()
@@ -268,7 +268,7 @@ def test_paused_crawl_sleeps(hold: Hold, gate: MakeGate) -> None:
     held.crawl.resume()
     held.wait()
 
-    assert after == before
+    assert after - before <= 1
 
 
 def switches(thread: threading.Thread) -> int:

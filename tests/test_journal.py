@@ -56,6 +56,16 @@ def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, cont
     assert content == kept(path)
 
 
+def test_journal_that_nobody_holds_is_closed(tmp_path: Path) -> None:
+    """A result of crawl() need not be closed by hand, as a file need not."""
+    journal = Journal.create(str(tmp_path / "x.crawl"), {})
+    connection = journal._db
+    del journal
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
 def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     """An application id or tables that are not ours."""
     path = tmp_path / "x.crawl"

@@ -38,6 +38,11 @@ def at_random(url: KnownUrl) -> float:
 ORDERS = ["breadth-first", "depth-first", at_random]
 
 
+def order_name(order: object) -> str:
+    """As tests are named: the same in every run."""
+    return getattr(order, "__name__", str(order))
+
+
 def web(links: dict[str, str]) -> FakeWeb:
     """A FakeWeb on HOST: path -> the paths that it leads to, with blanks between them."""
     return FakeWeb({f"{HOST}{path}": Page(links=tuple(targets.split())) for path, targets in links.items()})
@@ -136,7 +141,7 @@ def test_function_gets_what_is_known_of_a_url() -> None:
 # ---------------------------------------------------------------- what does not depend on it
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("order", ORDERS, ids=order_name)
 @pytest.mark.parametrize("depth", [None, 3])
 def test_finished_crawl_is_the_same_in_every_order(crawl: Crawl, order: object, depth: int | None) -> None:
     """Pages, depths, edges and what is out of depth are those of the oracle, whatever was requested first."""
@@ -149,7 +154,7 @@ def test_finished_crawl_is_the_same_in_every_order(crawl: Crawl, order: object, 
     assert differences(crawled.map, oracle(21, 300, depth=depth)) == []
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("order", ORDERS, ids=order_name)
 def test_parents_are_on_a_shortest_way_in_every_order(crawl: Crawl, order: object) -> None:
     """The parent of a page is one step nearer to the seed and leads to it."""
     dice = random.Random(4)
@@ -216,7 +221,7 @@ def test_endless_chain_is_a_trap_in_any_order(crawl: Crawl) -> None:
     assert set(crawled.map.reasons.values()) == {"trap"}
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("order", ORDERS, ids=order_name)
 def test_page_budget_is_exact_in_every_order(crawl: Crawl, order: object) -> None:
     """As many URLs are requested as --max-pages says, on a deep and wide site."""
     names = [f"{chr(97 + n % 26)}{'x' * (n // 26)}" for n in range(400)]

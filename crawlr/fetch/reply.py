@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import lru_cache
 from typing import NamedTuple
 
 from crawlr.fetch.guard import Exchange, Trouble, Wire
@@ -32,6 +33,8 @@ _STATUS_LINE = re.compile(r"HTTP/1\.[0-9][ \t]+([1-9][0-9]{2})(?:[ \t].*)?")
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
 _DIGITS = re.compile(r"[0-9]+")
 _BLANK = " \t"
+_SHORT_LINE = 200
+"""Characters of a header line that may be remembered."""
 
 
 class HeaderFields(dict[str, list[str]]):
@@ -64,14 +67,21 @@ def header_fields(lines: list[str]) -> tuple[HeaderFields, bool]:
             if last is not None:
                 last[-1] = f"{last[-1]} {line.strip(_BLANK)}".strip(_BLANK)
             continue
-        name, colon, value = line.partition(":")
-        if not colon:  # no field at all; browsers leave it out
+        field = _field(line) if len(line) <= _SHORT_LINE else _field.__wrapped__(line)
+        if field is None:  # browsers leave it out
             is_clean = False
             last = None
             continue
-        last = fields.setdefault(name.strip(_BLANK).lower(), [])
-        last.append(value.strip(_BLANK))
+        last = fields.setdefault(field[0], [])
+        last.append(field[1])
     return fields, is_clean
+
+
+@lru_cache(maxsize=512)  # most lines of a server are the same in all its answers
+def _field(line: str) -> tuple[str, str] | None:
+    """Name in lower case and value; None: the line is no field."""
+    name, colon, value = line.partition(":")
+    return (name.strip(_BLANK).lower(), value.strip(_BLANK)) if colon else None
 
 
 def frame(status: int, fields: HeaderFields) -> Framing:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bench import budget, limit, measured, picture, rivals, stages, tables
+from bench import budget, limit, measured, picture, rivals, slower, stages, tables
 from bench.measured import Measured, load_of
 from bench.own_server import Exchange
 from bench.site import Made, Recipe, Site, make, version_of_nginx
@@ -145,6 +145,18 @@ def test_stages_sweeps_a_site(tmp_path: Path) -> None:
     assert "served by" in ran.stdout
     assert "best fixed" in ran.stdout
     assert "concurrency 20" in texts_of(chart)
+
+
+def test_parsing_can_be_made_slower(tmp_path: Path) -> None:
+    """One process that waits with each page has no more pages a second than that allows."""
+    out = tmp_path / "stages.json"
+
+    ran = bench("stages", *SMALL, "--parse-procs", "1", "--crawlr", "--extract bench.slower:read", "--json", str(out))
+
+    assert ran.returncode == 0, ran.stderr
+    [told] = json.loads(out.read_text())["workloads"]
+    assert told["rows"][0]["pages"] == 12
+    assert told["rows"][0]["rate"] < 1 / slower.SECONDS
 
 
 def test_stages_knows_its_workloads(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def _read_by_engine(parser: str, url: str, body: bytes) -> object:
         return _read(parser, url, body)
 
 
-def _nothing_is_plain(*_: object) -> None:
+def _nothing_is_plain(*_: object, once: bool) -> None:
     pass
 
 

@@ -147,6 +147,15 @@ def test_stages_sweeps_a_site(tmp_path: Path) -> None:
     assert "concurrency 20" in texts_of(chart)
 
 
+def test_documents_have_a_row_for_each_engine() -> None:
+    """And one for pages as a crawl reads them, which is the plain ones without an engine."""
+    ran = bench("documents", str(ROOT / "crawlr" / "demo_site"), "--min", "1", "--files", "3", "--rounds", "1")
+
+    assert ran.returncode == 0, ran.stderr
+    rows = [line.split("  ")[0] for line in ran.stdout.splitlines()]
+    assert {"as in a crawl", "lxml", "scanner"} <= set(rows)
+
+
 def test_parsing_can_be_made_slower(tmp_path: Path) -> None:
     """One process that waits with each page has no more pages a second than that allows."""
     out = tmp_path / "stages.json"

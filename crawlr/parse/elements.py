@@ -3,8 +3,7 @@
 From: the engines (engine_lxml, engine_lexbor, scanner). To: document, links, facts. Runs in parse processes. Pure.
 
 Every engine answers the same question: which elements of the wanted names would stand in the tree that the HTML
-standard builds, outside of `template`? `tests/differential.py` holds them against one another over whole
-documentation trees.
+standard builds, outside of `template`? `tests/test_engines.py` holds them against one another over any markup.
 """
 
 from __future__ import annotations

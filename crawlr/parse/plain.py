@@ -51,9 +51,9 @@ def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements |
     if "form" in wanted and sum(name == "form" for name, _ in found) > 1:
         return None  # a form in a form is none
     titles = [each for each in found if each[0] == "title"]
-    for each in titles:
-        found.remove(each)
-    return Elements(found, titles[0][1]["text"] if titles else None)
+    if not titles:
+        return Elements(found, None)
+    return Elements([each for each in found if each[0] != "title"], titles[0][1]["text"])
 
 
 _SHAPES = frozenset({

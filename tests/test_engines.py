@@ -126,6 +126,7 @@ HARD: dict[str, Callable[[int], str]] = {
     "titles": lambda n: "".join(f"<title>{i}</title><a href={i}>" for i in range(n // 2)),
     "raw text in raw text": lambda n: "<style>" * n + "<!--</styl>",
     "scripts before a comment": lambda n: "<script>" * n + "<!--<script></script>",
+    "drawings that never end": lambda n: '<g a="> <svg b="c">' * n,
     "drawings": lambda n: "<svg><g><desc>" * n + ">",
     "fragments": lambda n: "".join(f'<a href="x#{i}"><a href="#{i}" title="#">' for i in range(n)),
     "svg": lambda n: "<svg>" + "<g>" * n + "</x>" * n,

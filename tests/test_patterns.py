@@ -74,6 +74,7 @@ def used() -> Iterator[re.Pattern[str]]:
     wanted = links.wanted_names(None)
     yield scanner._stops(wanted)
     yield plain._sources(wanted)
+    yield plain._drawing(wanted)
 
 
 SOUP = st.lists(

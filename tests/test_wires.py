@@ -73,6 +73,30 @@ def test_a_reader_that_does_not_read_ends_it_too(pair: tuple[KernelTimed, socket
         wire.sendall(bytes(64 * 1024 * 1024))
 
 
+def test_a_reader_that_drips_ends_it_too(pair: tuple[KernelTimed, socket.socket]) -> None:
+    """The kernel's limit is for one piece, the time-out for all of them."""
+    wire, there = pair
+    wire._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    wire.settimeout(0.5)
+    is_over = threading.Event()
+
+    def drip() -> None:
+        while not is_over.wait(0.05) and there.recv(100_000):
+            pass
+
+    reader = threading.Thread(target=drip)
+    reader.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError):
+            wire.sendall(bytes(64 * 1024 * 1024))
+    finally:
+        is_over.set()
+        reader.join(LONG)
+
+    assert time.monotonic() - began < LONG / 2
+
+
 def test_time_that_is_over_is_not_waited_for(pair: tuple[KernelTimed, socket.socket]) -> None:
     """Zero and less are a moment, not for ever."""
     wire, _ = pair

@@ -34,7 +34,7 @@ class KernelTimed:
         sock.settimeout(None)
 
     def settimeout(self, seconds: float | None) -> None:
-        """The calls until the next settimeout may take so long, together."""
+        """The next call may take so long."""
         seconds = max(seconds or 0.0, 0.001)
         self._deadline = time.monotonic() + seconds
         # The kernel gets a little less, which serves the next calls, too; a call that comes to that is begun anew.
@@ -55,6 +55,9 @@ class KernelTimed:
                 rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
                 self._go_on()
+            else:
+                if rest and time.monotonic() >= self._deadline:  # the kernel's limit is for each piece
+                    raise TimeoutError
 
     def _go_on(self) -> None:
         """After the kernel's limit. Raises TimeoutError when the time is over."""

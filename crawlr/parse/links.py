@@ -239,8 +239,10 @@ def as_links(found: Iterable[FoundLink]) -> tuple[Link, ...]:
 # ---- addresses
 
 _UNSEEN = "?"  # no URL
-_TABLE_LIMIT = 50_000
-"""Hrefs that a process remembers, some 10 MB; when there are more it begins anew."""
+_MOST_CHARACTERS = 4_000_000
+"""Of hrefs, folders and URLs that a process remembers, up to 20 MB; when there are more it begins anew."""
+_OF_ITSELF = 200
+"""So many more does each count: what it takes beside its text."""
 _HREF_LIMIT = 1_000
 """Characters of an href that is remembered."""
 # Hrefs that mean the same on all pages of a folder: not those that take the query or the file name of their own page
@@ -251,11 +253,14 @@ _OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
 
 _resolved: dict[tuple[str, str, str], str | None] = {}
 """(folder, encoding, href without its fragment) -> URL or None. Filled by Address, emptied by it and by forget."""
+_characters = 0
 
 
 def forget() -> None:
-    """Empty the table, as it is in a new process."""
+    """Empty the tables, as they are in a new process."""
+    global _characters
     _resolved.clear()
+    _characters = 0
     urls.forget()
 
 
@@ -267,15 +272,17 @@ class Address:
     def __init__(self, base: str, encoding: str) -> None:
         self._encoding = encoding
         self._resolver = Resolver(base, encoding)
-        self.base: str | None = self._resolver.base if self._resolver.base.startswith(("http://", "https://")) else None
+        self.base = self._resolver.resolve("")
         """The base as an address; None when it is no http(s) one."""
 
     def resolve(self, href: str) -> str | None:
         """The absolute URL of an href without fragment and userinfo; None: it is no http(s) address."""
-        if "#" in href:
-            href = href[: href.index("#")]
-        if not href:
+        global _characters
+        cut = href.find("#")
+        if cut == 0 or not href:
             return self.base
+        if cut > 0 and href[cut - 1] > " ":  # white space before it is a part of the address, and at the end it is none
+            href = href[:cut]
         url = self._resolver.plain(href)
         if url is not None or _OTHER_SCHEME.match(href):
             return url
@@ -284,7 +291,9 @@ class Address:
         if url is _UNSEEN:
             url = self._resolver.resolve(href)
             if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
-                if len(_resolved) >= _TABLE_LIMIT:
+                _characters += sum(map(len, key)) + len(url or "") + _OF_ITSELF
+                if _characters > _MOST_CHARACTERS:
                     _resolved.clear()
+                    _characters = 0
                 _resolved[key] = url
         return url

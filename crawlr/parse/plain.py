@@ -65,18 +65,25 @@ _LABELS = ("desc", "title")  # HTML stands in these
 
 @cache
 def _sources(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Of SVG only a drawing is passed by: nothing in it is wanted, and nothing ends it but its own end tag (HTML
-    §13.2.6.5)."""
     return tokens.sources(RAW_TEXT, root="svg", inner=_SHAPES - wanted, labels=_LABELS)
+
+
+@cache
+def _drawing(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Of SVG only this is passed by: nothing in it is wanted, and nothing ends it but its own end tag (HTML
+    §13.2.6.5)."""
+    return tokens.drawing("svg", inner=_SHAPES - wanted, labels=_LABELS)
 
 
 # ---- one tag
 
 _NEVER_PLAIN = frozenset({"frameset", "math", "plaintext", "svg", "template"})
 """Elements in or behind which a start tag may mean something else, or nothing; but for an svg that only draws."""
-_MOST_TAGS = 15_000
-"""Sources that a process remembers, some 6 MB: most tags of a site stand on thousands of its pages."""
-_LONGEST_TAG = 500
+_MOST_CHARACTERS = 2_000_000
+"""Characters of sources that a table remembers, some 15,000 tags in 6 MB: most stand on thousands of a site's pages."""
+_OF_ITSELF = 60
+"""So many more does each count: what it takes beside its text."""
+_LONGEST_TAG, _MOST_ATTRIBUTES = 500, 8
 _UNKNOWN: Element = ("", {})
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
 _ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
@@ -92,6 +99,7 @@ class _Tags(dict[str, Element | None]):
 
     def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
+        self._size = 0
         self._says_nothing = tokens.other(wanted | RAW_TEXT | _NEVER_PLAIN | {"image"}).fullmatch
 
     def __missing__(self, source: str) -> Element | None:
@@ -99,9 +107,12 @@ class _Tags(dict[str, Element | None]):
             element: Element | None = ("a", {"href": link[1]})
         else:
             element = None if self._says_nothing(source) else self._read(source)
-        if len(source) <= _LONGEST_TAG and (element is None or element[0] != "title"):
-            if len(self) >= _MOST_TAGS:
+        is_small = element is None or (len(element[1]) <= _MOST_ATTRIBUTES and element[0] != "title")
+        if is_small and len(source) <= _LONGEST_TAG:
+            self._size += len(source) + _OF_ITSELF
+            if self._size > _MOST_CHARACTERS:
                 self.clear()
+                self._size = 0
             self[source] = element
         return element
 
@@ -110,8 +121,8 @@ class _Tags(dict[str, Element | None]):
         if tag is None:
             return None  # a comment of some kind
         name, end = tokens.lower_case(tag[tokens.NAME]), source.find(">")
-        if name == "svg" and end >= 0:
-            return None  # a drawing
+        if name == "svg" and _drawing(self._wanted).fullmatch(source):
+            return None
         if tag.end() != (end if end >= 0 else len(source)):
             raise _NotPlainError
         if end >= 0 and tokens.end_of_raw_text(name, f"{source}</{name}>", end + 1) != len(source):
@@ -133,6 +144,7 @@ class _Places:
     def __init__(self, wanted: frozenset[str]) -> None:
         self._tags = _tags(wanted)
         self._is_wanted = "a" in wanted
+        self._size = 0
         self._links: dict[str, tuple[Element, int]] = {}
         """Source of a link without its fragment -> what it says, and where the fragment stood."""
 
@@ -153,12 +165,14 @@ class _Places:
         end = source.find('"', cut) if cut >= 0 and self._is_wanted else -1
         rest = source[:cut] + source[end:]
         link = _LINK.fullmatch(rest) if end >= 0 else None
-        if link is None or link.end(1) != cut:
+        if link is None or link.end(1) != cut or " " >= link[1][-1:] > "":  # white space is no end without its `#`
             return self._tags[source]
         element = "a", {"href": link[1]}
         if len(source) <= _LONGEST_TAG:
-            if len(self._links) >= _MOST_TAGS:
+            self._size += len(source) + _OF_ITSELF
+            if self._size > _MOST_CHARACTERS:
                 self._links.clear()
+                self._size = 0
             self._links[rest] = element, cut
         return element
 

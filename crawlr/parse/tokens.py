@@ -25,6 +25,7 @@ __all__ = [
     "SLASHES",
     "TAG",
     "attributes",
+    "drawing",
     "end_of_comment",
     "end_of_markup",
     "end_of_raw_text",
@@ -113,10 +114,10 @@ def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iter
 
     For `findall` on a text with a `>` behind its last `<`. The `>` is left out, and so are end tags without attributes.
     Further reach: comments; start tags of `raw`, if they are titles or have a `<` in their text, with their text; and
-    elements `root` that only draw, whole: they hold text, elements of the names `inner` however they close, and
-    elements of the names `labels` that hold text alone, or close themselves.
+    elements `root`: to their end those that only draw, to the end of the text the others, so that none is tried twice.
     """
-    special = [*map(_with_text, sorted(raw)), _drawing(root, inner, labels)]
+    drawing = _drawing(root, inner, labels)
+    special = [*map(_with_text, sorted(raw)), rf"(?:{drawing}|{_any_of([root])}(?s:.*+))"]
     return compiled(
         rf"<(?!/[a-zA-Z0-9]++>)(?:{_COMMENT}|(?={_two_letters((*raw, root))})(?:{'|'.join(special)})|[a-zA-Z/!?][^>]*+)"
     )
@@ -134,8 +135,14 @@ def _with_text(name: str) -> str:
     return rf"{tag}[^>]*+(?:{alone}>[^<]*+(?:(?!{end})<[^<]*+)*+)"
 
 
+def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for an element that only draws, whole: it holds text, elements of the names `inner` however they close,
+    and elements of the names `labels` that hold text alone, or it closes itself."""
+    return compiled(f"<{_drawing(root, inner, labels)}")
+
+
 def _drawing(root: str, inner: Iterable[str], labels: Iterable[str]) -> str:
-    """An expression for an element that draws, behind its `<`."""
+    """An expression for the same behind its `<`."""
     rest = rf"[{SPACE}/]*+>"
     tag = rf"/?+{_any_of(inner)}{_ATTRIBUTES}{rest}"
     label = "|".join(rf"{_any_of([name])}{_ATTRIBUTES}{rest}[^<]*+{_end(name)}" for name in labels)

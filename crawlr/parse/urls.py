@@ -158,10 +158,10 @@ _PLAIN_HREF = compiled(
 ).fullmatch
 
 _FROM_ROOT, _WHOLE, _NOT_PLAIN = -1, -2, -3
-_MOST_HREFS, _LONGEST_HREF = 100_000, 1_000
+_MOST_HREFS, _LONGEST_HREF = 100_000, 200
 _levels: dict[str, int] = {}
-"""Href without fragment -> how many folders up it begins, or one of the three above. Filled by _levels_of, some 20 MB
-at most."""
+"""Href without fragment -> how many folders up it begins, or one of the three above. Filled by _levels_of, up to
+30 MB."""
 
 
 def _levels_of(href: str) -> int:
@@ -170,7 +170,7 @@ def _levels_of(href: str) -> int:
         levels = _FROM_ROOT if plain[2] else len(plain[1] or "") // 3
     else:
         levels = _WHOLE if _STANDARD_FORM(href) else _NOT_PLAIN
-    if len(href) <= _LONGEST_HREF:
+    if len(href) <= _LONGEST_HREF and href.isascii():
         if len(_levels) >= _MOST_HREFS:
             _levels.clear()
         _levels[href] = levels

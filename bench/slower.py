@@ -1,6 +1,8 @@
 """Parsing that takes longer and needs no core for it: a machine with more cores than this one has, simulated.
 
-python -m bench.stages --weight 100000 --parse-procs 1,2,4 --crawlr "--extract bench.slower:read"
+    python -m bench.stages --weight 100000 --parse-procs 1,2,4 --crawlr "--extract bench.slower:read"
+
+To be given to a crawl of the sweep, whose parser processes call it.
 """
 
 from __future__ import annotations

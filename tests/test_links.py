@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from crawlr.options import DEFAULT_FOLLOW
 from crawlr.parse import links, urls
 from crawlr.parse.document import read
+from crawlr.parse.remembered import Remembered
 
 # content -> what it leads to; "" reloads the page, None does nothing
 REFRESHES = {
@@ -131,8 +132,8 @@ def test_an_engine_is_asked_for_no_more_than_is_wanted() -> None:
 def test_the_memory_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is full it begins anew, long hrefs and those of one page only are never kept, and answers stay right."""
     links.forget()
-    monkeypatch.setattr(links, "_MOST_CHARACTERS", 25_000)
-    monkeypatch.setattr(urls, "_MOST_HREFS", 100)
+    monkeypatch.setattr(links, "_resolved", Remembered(25_000))
+    monkeypatch.setattr(urls, "_levels", Remembered(100))
 
     most = [0, 0]
     for number in range(50):

@@ -1,4 +1,4 @@
-"""Sockets whose time-out holds for more than one call.
+"""Connected sockets that keep their time-outs in another way than Python's do.
 
 From: connections.py, which makes them of connected sockets. To: guard.Exchange, which sends and receives through them.
 Runs in the fetch threads.

@@ -15,6 +15,7 @@ from functools import cache
 from crawlr.parse import urls
 from crawlr.parse.elements import Element
 from crawlr.parse.patterns import compiled
+from crawlr.parse.remembered import Remembered
 from crawlr.parse.urls import Resolver
 from crawlr.records import Link
 
@@ -251,16 +252,13 @@ _OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE)
 _BREAKS = re.compile("[\t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
 
-_resolved: dict[tuple[str, str, str], str | None] = {}
-"""(folder, encoding, href without its fragment) -> URL or None. Filled by Address, emptied by it and by forget."""
-_characters = 0
+_resolved: Remembered[tuple[str, str, str], str | None] = Remembered(_MOST_CHARACTERS)
+"""(folder, encoding, href without its fragment) -> URL or None. Filled by Address, emptied by forget."""
 
 
 def forget() -> None:
     """Empty the tables, as they are in a new process."""
-    global _characters
     _resolved.clear()
-    _characters = 0
     urls.forget()
 
 
@@ -277,7 +275,6 @@ class Address:
 
     def resolve(self, href: str) -> str | None:
         """The absolute URL of an href without fragment and userinfo; None: it is no http(s) address."""
-        global _characters
         cut = href.find("#")
         if cut == 0 or not href:
             return self.base
@@ -291,9 +288,5 @@ class Address:
         if url is _UNSEEN:
             url = self._resolver.resolve(href)
             if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
-                _characters += sum(map(len, key)) + len(url or "") + _OF_ITSELF
-                if _characters > _MOST_CHARACTERS:
-                    _resolved.clear()
-                    _characters = 0
-                _resolved[key] = url
+                _resolved.keep(key, url, sum(map(len, key)) + len(url or "") + _OF_ITSELF)
         return url

@@ -24,6 +24,7 @@ from functools import cache
 from crawlr.parse import references, tokens
 from crawlr.parse.elements import RAW_TEXT, Element, Elements
 from crawlr.parse.patterns import compiled
+from crawlr.parse.remembered import Remembered
 
 __all__ = ["forget", "scan"]
 
@@ -94,12 +95,12 @@ class _NotPlainError(Exception):
     """A source is not what it seems."""
 
 
-class _Tags(dict[str, Element | None]):
-    """Source -> what it says if it is wanted, else None. Emptied when it is full, and by forget."""
+class _Tags(Remembered[str, Element | None]):
+    """Source -> what it says if it is wanted, else None."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
+        super().__init__(_MOST_CHARACTERS)
         self._wanted = wanted
-        self._size = 0
         self._says_nothing = tokens.other(wanted | RAW_TEXT | _NEVER_PLAIN | {"image"}).fullmatch
 
     def __missing__(self, source: str) -> Element | None:
@@ -109,11 +110,7 @@ class _Tags(dict[str, Element | None]):
             element = None if self._says_nothing(source) else self._read(source)
         is_small = element is None or (len(element[1]) <= _MOST_ATTRIBUTES and element[0] != "title")
         if is_small and len(source) <= _LONGEST_TAG:
-            self._size += len(source) + _OF_ITSELF
-            if self._size > _MOST_CHARACTERS:
-                self.clear()
-                self._size = 0
-            self[source] = element
+            self.keep(source, element, len(source) + _OF_ITSELF)
         return element
 
     def _read(self, source: str) -> Element | None:
@@ -144,8 +141,7 @@ class _Places:
     def __init__(self, wanted: frozenset[str]) -> None:
         self._tags = _tags(wanted)
         self._is_wanted = "a" in wanted
-        self._size = 0
-        self._links: dict[str, tuple[Element, int]] = {}
+        self._links: Remembered[str, tuple[Element, int]] = Remembered(_MOST_CHARACTERS)
         """Source of a link without its fragment -> what it says, and where the fragment stood."""
 
     def of(self, sources: list[str]) -> list[Element]:
@@ -169,11 +165,7 @@ class _Places:
             return self._tags[source]
         element = "a", {"href": link[1]}
         if len(source) <= _LONGEST_TAG:
-            self._size += len(source) + _OF_ITSELF
-            if self._size > _MOST_CHARACTERS:
-                self._links.clear()
-                self._size = 0
-            self._links[rest] = element, cut
+            self._links.keep(rest, (element, cut), len(source) + _OF_ITSELF)
         return element
 
 

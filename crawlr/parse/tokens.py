@@ -42,18 +42,13 @@ SPACE = r"\t\n\f\r "
 
 # One attribute (§13.2.5.32 to .39). `=` begins a value only behind a name. A value whose quote never ends reaches the
 # end of the text, where no `>` can follow: the tag is none ("eof-in-tag").
-_ATTRIBUTES = (
-    rf"(?:[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
-    rf"""(?:[{SPACE}]*+=[{SPACE}]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^{SPACE}>"'][^{SPACE}>]*+|(?=>)))?+)*+"""
-)
-_ATTRIBUTE = compiled(
-    rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:[{SPACE}]*+=[{SPACE}]*+("[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|))?+"""
-)
-_CLOSED_ATTRIBUTES = (
-    rf"(?:[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
-    rf"""(?:[{SPACE}]*+=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|[^{SPACE}>"'][^{SPACE}>]*+|(?=>|\Z))|(?![{SPACE}]*+=)))*+"""
-)
+_KEY = rf"[{SPACE}/]*+[^{SPACE}/>][^{SPACE}/>=]*+"
+_EQUALS = rf"[{SPACE}]*+=[{SPACE}]*+"
+_BARE = rf"""[^{SPACE}>"'][^{SPACE}>]*+"""
+_ATTRIBUTES = rf"""(?:{_KEY}(?:{_EQUALS}(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|{_BARE}|(?=>)))?+)*+"""
+_CLOSED_ATTRIBUTES = rf"""(?:{_KEY}(?:{_EQUALS}(?:"[^"]*+"|'[^']*+'|{_BARE}|(?=>|\Z))|(?![{SPACE}]*+=)))*+"""
 """The same without a value whose quote never ends."""
+_ATTRIBUTE = compiled(rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:{_EQUALS}("[^"]*+"|'[^']*+'|{_BARE}|))?+""")
 _NAME = rf"[a-zA-Z][^{SPACE}/>]*+"
 _REST = rf"({_ATTRIBUTES})([{SPACE}/]*+)>"
 # What is no tag: "<" that opens nothing, "</>", and "bogus comments", to the first ">"; a DOCTYPE ends there too.

@@ -17,6 +17,7 @@ from ada_url import check_url, join_url, normalize_url
 from crawlr.parse.encoding_codecs import encode_query
 from crawlr.parse.encoding_labels import name_of
 from crawlr.parse.patterns import compiled
+from crawlr.parse.remembered import Remembered
 
 __all__ = ["TRACKING_PARAMETERS", "Resolver", "forget", "identity", "make_identity", "resolve", "without_userinfo"]
 
@@ -159,7 +160,7 @@ _PLAIN_HREF = compiled(
 
 _FROM_ROOT, _WHOLE, _NOT_PLAIN = -1, -2, -3
 _MOST_HREFS, _LONGEST_HREF = 100_000, 200
-_levels: dict[str, int] = {}
+_levels: Remembered[str, int] = Remembered(_MOST_HREFS)
 """Href without fragment -> how many folders up it begins, or one of the three above. Filled by _levels_of, up to
 30 MB."""
 
@@ -171,9 +172,7 @@ def _levels_of(href: str) -> int:
     else:
         levels = _WHOLE if _STANDARD_FORM(href) else _NOT_PLAIN
     if len(href) <= _LONGEST_HREF and href.isascii():
-        if len(_levels) >= _MOST_HREFS:
-            _levels.clear()
-        _levels[href] = levels
+        _levels.keep(href, levels, 1)
     return levels
 
 

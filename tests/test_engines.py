@@ -128,7 +128,7 @@ HARD: dict[str, Callable[[int], str]] = {
     "scripts before a comment": lambda n: "<script>" * n + "<!--<script></script>",
     "drawings that never end": lambda n: '<g a="> <svg b="c">' * n,
     "drawings": lambda n: "<svg><g><desc>" * n + ">",
-    "fragments": lambda n: "".join(f'<a href="x#{i}"><a href="#{i}" title="#">' for i in range(n)),
+    "fragments": lambda n: "".join(f'<a href="x#{i}"></a><a href="#{i}" title="#"></a>' for i in range(n)),
     "svg": lambda n: "<svg>" + "<g>" * n + "</x>" * n,
     "html in svg": lambda n: "<svg><desc>" + "<p><span>" * n + "</b>" * n,
     "svgs": lambda n: "<svg></div></svg>" * n,
@@ -152,6 +152,8 @@ def test_time_is_linear(name: str, content_type: str) -> None:
 
 
 def _seconds(body: bytes, content_type: str) -> float:
+    plain.forget()  # what a small page is remembered by is not taken for its time
+    links.forget()
     begin = time.process_time()
     read_page(body, content_type=content_type)
     return time.process_time() - begin

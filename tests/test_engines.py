@@ -134,7 +134,7 @@ HARD: dict[str, Callable[[int], str]] = {
     "svgs": lambda n: "<svg></div></svg>" * n,
     "framesets": lambda n: "x<frameset>" * n,
     "srcset": lambda n: "<img srcset='" + "a (" * n + "'>",
-    "refresh": lambda n: "<meta http-equiv=refresh content=x>" * n,
+    "refresh": lambda n: "<meta http-equiv=refresh content=x></meta>" * n,
     "directives": lambda n: "<meta name=robots content='" + "unavailable_after," * n + "'>",
     "doctypes": lambda n: '<!DOCTYPE "' * n,
 }

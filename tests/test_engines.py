@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlr.parse import engine_lxml, links, parse_html, plain
+from tests.growth import assert_linear
 from tests.reading import INSTALLED, URL, XHTML, read_page
 
 
@@ -143,20 +143,15 @@ HARD: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("content_type", ["text/html", XHTML])
 @pytest.mark.parametrize("name", HARD)
 def test_time_is_linear(name: str, content_type: str) -> None:
-    """Eight times the page takes no more than some twenty times the time, on markup that others read in squares."""
-    small, large = (HARD[name](n).encode() for n in (5_000, 40_000))
+    """Markup that others read in squares is read in proportion to its size."""
 
-    times = [min(_seconds(body, content_type) for _ in range(3)) for body in (small, large)]
+    def prepare(count: int) -> Callable[[], object]:
+        body = HARD[name](count).encode()
+        plain.forget()  # what a page is remembered by is not taken for its time
+        links.forget()
+        return lambda: read_page(body, content_type=content_type)
 
-    assert times[1] < 0.1 or times[1] < 20 * times[0], times
-
-
-def _seconds(body: bytes, content_type: str) -> float:
-    plain.forget()  # what a small page is remembered by is not taken for its time
-    links.forget()
-    begin = time.process_time()
-    read_page(body, content_type=content_type)
-    return time.process_time() - begin
+    assert_linear(prepare, 40_000)
 
 
 # ---- properties

@@ -1,0 +1,17 @@
+"""The check of growth itself: it has to refuse what is quadratic."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from tests.growth import assert_linear
+
+
+def test_linear_passes_and_quadratic_does_not() -> None:
+    """Passing once over the input is fine; passing over it once for each of its items is not."""
+    assert_linear(lambda count: lambda: deque(range(count * 1_000), 0), 4_000)
+
+    with pytest.raises(AssertionError, match="16 times the input"):
+        assert_linear(lambda count: lambda: deque(range(count * count), 0), 4_000)

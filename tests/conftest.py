@@ -20,6 +20,8 @@ from tests.running import Ran, Running, problems
 from tests.servers.local import Answer, Site
 from tests.servers.process import ServerProcess
 
+pytest_plugins = ["tests.alone"]
+
 CRAWL_LIMIT = 60.0
 for _name in [name for name in os.environ if name.startswith("CRAWLR_") and name != "CRAWLR_SHARED"]:
     del os.environ[_name]  # options of whoever runs the tests

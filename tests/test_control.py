@@ -412,6 +412,7 @@ def test_pause_holds_the_check_of_links_to_outside(hold: Hold, gate: MakeGate) -
     assert len(fake.requests) == 12
 
 
+@pytest.mark.alone
 def test_accounting_names_the_pause_and_still_adds_up(hold: Hold, tmp_path: Path) -> None:
     """--stats has the seconds of the pause, the coordinator's time is whole, and the limit is that of the rest."""
     stats = tmp_path / "stats.json"
@@ -435,8 +436,9 @@ def test_accounting_names_the_pause_and_still_adds_up(hold: Hold, tmp_path: Path
 def test_ctrl_c_in_a_pause_ends_the_crawl(tmp_path: Path) -> None:
     """A program that runs the crawl in its main thread and pauses it is still the user's to interrupt."""
     program = (
-        "import os, signal, threading, crawlr\n"
+        "import faulthandler, os, signal, threading, crawlr\n"
         "from crawlr.status import CrawlState\n"
+        "faulthandler.dump_traceback_later(45, exit=True)\n"
         "crawl = crawlr.Crawl('http://127.0.0.1:9/', out='map.json', parse_procs=1)\n"
         "crawl.pause()\n"
         "def interrupt():\n"

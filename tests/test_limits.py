@@ -42,6 +42,7 @@ class BusyFetcher(FakeWeb):
         )
 
 
+@pytest.mark.alone
 def test_a_polite_crawl_is_limited_by_its_rate(crawl: Crawl, site: MakeSite) -> None:
     """The host and the option that holds it back are named."""
     ground = site({"/": page(*[f"/{i}" for i in range(30)])}, default=page())
@@ -51,6 +52,7 @@ def test_a_polite_crawl_is_limited_by_its_rate(crawl: Crawl, site: MakeSite) -> 
     assert limit.startswith("host rate: --rps 20 on 127.0.0.1:"), limit
 
 
+@pytest.mark.alone
 def test_a_crawl_delay_is_named_as_what_holds_back(crawl: Crawl, site: MakeSite) -> None:
     """Where robots.txt asks for more patience than --rps, its Crawl-delay is named."""
     robots = Reply(headers=[("Content-Type", "text/plain")], body="User-agent: *\nCrawl-delay: 0.1\n")
@@ -61,6 +63,7 @@ def test_a_crawl_delay_is_named_as_what_holds_back(crawl: Crawl, site: MakeSite)
     assert limit.startswith("host rate: Crawl-delay 0.1s on 127.0.0.1:"), limit
 
 
+@pytest.mark.alone
 def test_a_slow_server_is_the_limit(crawl: Crawl, site: MakeSite) -> None:
     """Every permit is out and most of the time is spent before the first byte."""
     ground = site({"/": page(*[f"/{i}" for i in range(30)])}, default=Reply(body="<p>x", delay=0.15))
@@ -71,6 +74,7 @@ def test_a_slow_server_is_the_limit(crawl: Crawl, site: MakeSite) -> None:
     assert "ms to first byte" in limit
 
 
+@pytest.mark.alone
 def test_heavy_pages_make_parsing_the_limit(crawl: Crawl) -> None:
     """One process parses, and everybody waits for it."""
     pages = {f"{HOST}/{i}": Page(body=HEAVY) for i in range(60)}
@@ -81,6 +85,7 @@ def test_heavy_pages_make_parsing_the_limit(crawl: Crawl) -> None:
     assert limit.startswith("parse: 1 procs "), limit
 
 
+@pytest.mark.alone
 def test_a_budget_that_is_used_up_is_no_limit_of_a_host(site: MakeSite, crawl: Crawl) -> None:
     """While the last page is under way no request waits for its host, however many URLs are known."""
     ground = site({"/": page(*[f"/{i}" for i in range(40)])}, default=Reply(body="<p>x", delay=0.5))
@@ -90,6 +95,7 @@ def test_a_budget_that_is_used_up_is_no_limit_of_a_host(site: MakeSite, crawl: C
     assert limit.startswith("frontier empty"), limit
 
 
+@pytest.mark.alone
 def test_a_slow_function_of_the_caller_makes_the_coordinator_the_limit(crawl: Crawl) -> None:
     """canonicalise runs in the coordinator's thread."""
 
@@ -104,6 +110,7 @@ def test_a_slow_function_of_the_caller_makes_the_coordinator_the_limit(crawl: Cr
     assert limit.startswith("coordinator: "), limit
 
 
+@pytest.mark.alone
 def test_busy_fetch_threads_are_the_limit(crawl: Crawl) -> None:
     """The threads are busy and it is not the server that they wait for."""
     pages = {f"{HOST}/{i}": Page() for i in range(150)}
@@ -114,6 +121,7 @@ def test_busy_fetch_threads_are_the_limit(crawl: Crawl) -> None:
     assert limit.startswith("fetch threads: 2 "), limit
 
 
+@pytest.mark.alone
 def test_a_chain_of_pages_is_limited_by_what_is_known(crawl: Crawl, site: MakeSite) -> None:
     """With one URL known at a time more threads or processes would not help."""
     replies = {f"/{i}": Reply(body=f'<a href="/{i + 1}">x</a>', delay=0.05) for i in range(30)}
@@ -124,6 +132,7 @@ def test_a_chain_of_pages_is_limited_by_what_is_known(crawl: Crawl, site: MakeSi
     assert limit.startswith("frontier empty: "), limit
 
 
+@pytest.mark.alone
 def test_stats_add_up(crawl: Crawl, site: MakeSite, tmp_path: Path) -> None:
     """The parts of each stage and what is not accounted for are its whole."""
     path = tmp_path / "stats.json"

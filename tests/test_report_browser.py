@@ -579,6 +579,7 @@ def test_a_page_of_the_picture_shows_its_links(page: Opened) -> None:
     assert all("1" in (line.get_attribute("data-a"), line.get_attribute("data-b")) for line in marked)
 
 
+@pytest.mark.alone
 def test_full_tables_open_fast(browser: Any, tmp_path: Path) -> None:
     """A report whose tables are full is shown within a few seconds (0.2 s measured), and sorts and filters likewise."""
     crawl = MadeCrawl()

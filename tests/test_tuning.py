@@ -258,6 +258,7 @@ def resized(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.getMessage().startswith("parse.resized ")]
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("_often")
 def test_polite_crawl_gives_idle_processes_up(
     crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -275,6 +276,7 @@ def test_polite_crawl_gives_idle_processes_up(
     assert line.endswith("% busy"), line
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("_often")
 def test_heavy_crawl_gets_more_processes(
     crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

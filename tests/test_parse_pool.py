@@ -26,7 +26,7 @@ import pytest
 from crawlr.errors import MachineError
 from crawlr.parse.batches import BATCH_BYTES, BATCH_PAGES, take
 from crawlr.parse.parse_process import CallDone, Greeted, ParseProcess, Work
-from crawlr.parse.pool import PARSE_MESSAGES, ParsedBatch, ParseFailed, ParsePool
+from crawlr.parse.pool import PARSE_MESSAGES, SECOND_CALL_PAGES, ParsedBatch, ParseFailed, ParsePool
 from crawlr.parse.settings import WorkerSettings
 from crawlr.parse.start_method import birthplace
 from crawlr.records import Outcome, RawBody, TaskKind
@@ -505,12 +505,12 @@ def test_single_body_goes_at_once(
     crew.wait_until_up()
     body, let_go = door()
     crew.submit(body)
-    crew.submit("ok", "ok")
-    assert (crew.pool.in_flight, crew.pool.waiting) == (1, 2)
-    crew.submit("ok", "ok")
-    assert (crew.pool.in_flight, crew.pool.waiting) == (5, 0)
+    crew.submit(*["ok"] * (SECOND_CALL_PAGES - 1))
+    assert (crew.pool.in_flight, crew.pool.waiting) == (1, SECOND_CALL_PAGES - 1)
+    crew.submit("ok")
+    assert (crew.pool.in_flight, crew.pool.waiting) == (1 + SECOND_CALL_PAGES, 0)
     crew.submit(*["ok"] * 20)
-    assert (crew.pool.in_flight, crew.pool.waiting) == (5, 20)
+    assert (crew.pool.in_flight, crew.pool.waiting) == (1 + SECOND_CALL_PAGES, 20)
     let_go()
 
     assert set(crew.finish().values()) == {"ok"}

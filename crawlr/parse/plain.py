@@ -89,6 +89,10 @@ _UNKNOWN: Element = ("", {})
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
 _ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
 _LINK = compiled(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+')
+# A start tag as programs write it, and what it says.
+_WRITTEN = compiled('<([a-z][a-z0-9]*+)(?: [a-z-]++="[^"]*+")*+')
+_WRITTEN_ATTRIBUTE = re.compile(' ([a-z-]+)="([^"]*)"')
+_NOT_AS_WRITTEN = RAW_TEXT | _NEVER_PLAIN | {"image"}
 
 
 class _NotPlainError(Exception):
@@ -101,17 +105,25 @@ class _Tags(Remembered[str, Element | None]):
     def __init__(self, wanted: frozenset[str]) -> None:
         super().__init__(_MOST_CHARACTERS)
         self._wanted = wanted
-        self._says_nothing = tokens.other(wanted | RAW_TEXT | _NEVER_PLAIN | {"image"}).fullmatch
 
     def __missing__(self, source: str) -> Element | None:
         if "a" in self._wanted and (link := _LINK.fullmatch(source)):
             element: Element | None = ("a", {"href": link[1]})
+        elif (written := _WRITTEN.fullmatch(source)) and written[1] not in _NOT_AS_WRITTEN:
+            element = self._written(written[1], source) if written[1] in self._wanted else None
         else:
-            element = None if self._says_nothing(source) else self._read(source)
+            element = self._read(source)
         is_small = element is None or (len(element[1]) <= _MOST_ATTRIBUTES and element[0] != "title")
         if is_small and len(source) <= _LONGEST_TAG:
             self.keep(source, element, len(source) + _OF_ITSELF)
         return element
+
+    def _written(self, name: str, source: str) -> Element | None:
+        """The same as _read, three times as fast."""
+        pairs: list[tuple[str, str | None]] = _WRITTEN_ATTRIBUTE.findall(source)
+        attributes = dict(pairs)
+        is_simple = len(attributes) == len(pairs) and "&" not in source and "\0" not in source
+        return (name, attributes) if is_simple else self._read(source)
 
     def _read(self, source: str) -> Element | None:
         tag = tokens.TAG.match(source)
@@ -151,14 +163,17 @@ class _Places:
             element = tags.get(source, _UNKNOWN)
             if element is _UNKNOWN:
                 cut = source.find("#")
-                link = links.get(source[:cut] + source[source.find('"', cut) :]) if cut >= 0 else None
-                element = link[0] if link is not None and link[1] == cut else self._read(source, cut)
+                if cut < 0:
+                    element = tags[source]
+                else:
+                    link = links.get(source[:cut] + source[source.find('"', cut) :])
+                    element = link[0] if link is not None and link[1] == cut else self._read(source, cut)
             if element:
                 found[id(element)] = element
         return list(found.values())
 
     def _read(self, source: str, cut: int) -> Element | None:
-        end = source.find('"', cut) if cut >= 0 and self._is_wanted else -1
+        end = source.find('"', cut) if self._is_wanted else -1
         rest = source[:cut] + source[end:]
         link = _LINK.fullmatch(rest) if end >= 0 else None
         if link is None or link.end(1) != cut or " " >= link[1][-1:] > "":  # white space is no end without its `#`

@@ -31,7 +31,6 @@ __all__ = [
     "end_of_raw_text",
     "is_blank",
     "lower_case",
-    "other",
     "sources",
     "stops",
     "tag_like",
@@ -116,11 +115,6 @@ def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iter
     return compiled(
         rf"<(?!/[a-zA-Z0-9]++>)(?:{_COMMENT}|(?={_two_letters((*raw, root))})(?:{'|'.join(special)})|[a-zA-Z/!?][^>]*+)"
     )
-
-
-def other(names: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for sources of start tags as programs write them, of none of `names`."""
-    return compiled(rf'<(?!{_any_of(names)}|(?:{_any_case(names)})\Z)[a-z][a-z0-9]*+(?: [a-z-]++="[^"]*+")*+')
 
 
 def _with_text(name: str) -> str:

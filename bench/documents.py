@@ -26,7 +26,7 @@ from lxml import etree
 
 from bench import tables
 from crawlr.options import DEFAULT_FOLLOW
-from crawlr.parse import document, links, plain
+from crawlr.parse import document, links, plain, urls
 
 __all__ = ["Cost", "main", "measure"]
 
@@ -60,7 +60,7 @@ def measure(taken: Sequence[tuple[str, bytes]], *, rounds: int) -> list[Cost]:
     ways |= {"lxml, a target alone": _by_target, "lxml, a tree and iter": _by_tree}
     cold: dict[str, int] = {}
     for name in (AS_IN_A_CRAWL, *engines):
-        links.forget()
+        urls.forget()
         plain.forget()
         cold[name] = _microseconds(ways[name], taken)
     warm = [{name: _microseconds(way, taken) for name, way in ways.items()} for _ in range(rounds)]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlr.parse import engine_lxml, links, parse_html, plain
+from crawlr.parse import engine_lxml, links, parse_html, plain, urls
 from tests.growth import assert_linear
 from tests.reading import INSTALLED, URL, XHTML, read_page
 
@@ -148,7 +148,7 @@ def test_time_is_linear(name: str, content_type: str) -> None:
     def prepare(count: int) -> Callable[[], object]:
         body = HARD[name](count).encode()
         plain.forget()  # what a page is remembered by is not taken for its time
-        links.forget()
+        urls.forget()
         return lambda: read_page(body, content_type=content_type)
 
     assert_linear(prepare, 40_000)

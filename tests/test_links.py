@@ -131,8 +131,8 @@ def test_an_engine_is_asked_for_no_more_than_is_wanted() -> None:
 
 def test_the_memory_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is full it begins anew, long hrefs and those of one page only are never kept, and answers stay right."""
-    links.forget()
-    monkeypatch.setattr(links, "_resolved", Remembered(25_000))
+    urls.forget()
+    monkeypatch.setattr(urls, "_resolved", Remembered(25_000))
     monkeypatch.setattr(urls, "_levels", Remembered(100))
 
     most = [0, 0]
@@ -145,7 +145,7 @@ def test_the_memory_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
             f"http://h.test/{number}/p?0",
             f"http://h.test/{number}/{number}%C3%A90",
         ]
-        most = [max(most[0], len(links._resolved)), max(most[1], len(urls._levels))]
+        most = [max(most[0], len(urls._resolved)), max(most[1], len(urls._levels))]
 
     assert 50 < most[0] < 150
     assert 90 < most[1] <= 100
@@ -174,7 +174,7 @@ def test_an_href_that_takes_from_its_own_page_is_not_remembered(href: str) -> No
     ]
 
     assert found == [
-        [resolved for resolved in [links.Resolver(url).resolve(href)] if resolved]
+        [resolved for resolved in [urls.Resolver(url).resolve(href)] if resolved]
         for url in ("http://h.test/d/p?a", "http://h.test/d/q?b", "https://h.test/d/r")
     ]
     assert len({str(each) for each in found}) == 3

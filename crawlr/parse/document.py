@@ -1,7 +1,7 @@
 """A body as a document: its links and what it says about itself.
 
 From: bodies after content decoding (worker, or a caller of parse_html). To: worker (Document), callers (ParsedPage).
-Runs in parse processes; without state but for the table of links.py.
+Runs in parse processes; without state but for what plain.py and urls.py remember.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from crawlr.parse import anchors, facts, media_types, plain, xhtml
 from crawlr.parse.elements import Element, Elements
 from crawlr.parse.encoding import decode, sniff
-from crawlr.parse.links import FACTS, Address, FoundLink, as_links, collect, wanted_names
+from crawlr.parse.links import FACTS, FoundLink, as_links, collect, wanted_names
+from crawlr.parse.urls import Resolver
 from crawlr.records import ParsedPage
 
 __all__ = ["PARSERS", "Document", "parse_html", "read"]
@@ -131,25 +132,25 @@ def _read(
     else:
         found, title, is_truncated = xhtml.scan(text, wanted)
     parsed = clock()
-    address = Address(url, encoding)
+    resolver = Resolver(url, encoding)
     about = [each for each in found if each[0] in FACTS]
     base = facts.base_of(about)
     if base is not None:
-        resolved = address.resolve(base)
+        resolved = resolver.resolve(base)
         if resolved is not None:
-            address = Address(resolved, encoding)
+            resolver = Resolver(resolved, encoding)
     labels: list[str] | None = None
     if texts:
-        links, labels = _collect_with_texts(found, address, follow, anchors.texts(text, is_xml=markup != "html"))
+        links, labels = _collect_with_texts(found, resolver, follow, anchors.texts(text, is_xml=markup != "html"))
     else:
-        links = collect(found, address, follow)
+        links = collect(found, resolver, follow)
     return Document(
         is_html=True,
         links=links,
-        base_url=address.base or url,
+        base_url=resolver.address or url,
         title=facts.collapse(title),
         encoding=encoding,
-        canonical=facts.canonical_of(about, address.resolve),
+        canonical=facts.canonical_of(about, resolver.resolve),
         robots=facts.robots_of(about, agent),
         is_truncated=is_truncated,
         decode_seconds=decoded - started,
@@ -161,7 +162,7 @@ def _read(
 
 
 def _collect_with_texts(
-    found: list[Element], address: Address, follow: frozenset[str] | None, of_anchors: dict[str, str]
+    found: list[Element], resolver: Resolver, follow: frozenset[str] | None, of_anchors: dict[str, str]
 ) -> tuple[list[FoundLink], list[str]]:
     """`collect`, and beside each link its text: of an `a` what is in it, of an image or area its alt."""
     links: list[FoundLink] = []
@@ -178,7 +179,7 @@ def _collect_with_texts(
                     label = anchors.collapsed(attributes.get("alt") or "")
                 texts.extend([label] * count)
 
-    collect(elements(), address, follow, links)
+    collect(elements(), resolver, follow, links)
     return links, texts
 
 

@@ -1,9 +1,6 @@
 """Which elements are links, what kind each is, and where it leads.
 
 From: document (elements of a page, its base). To: document, as (URL, kind, nofollow). Runs in parse processes.
-
-An href that only ada can resolve is resolved once for all pages of its folder: looking one up costs a tenth of that.
-The table of them is bounded.
 """
 
 from __future__ import annotations
@@ -12,21 +9,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from crawlr.parse import urls
 from crawlr.parse.elements import Element
 from crawlr.parse.patterns import compiled
-from crawlr.parse.remembered import Remembered
 from crawlr.parse.urls import Resolver
 from crawlr.records import Link
 
 __all__ = [
     "FACTS",
     "KINDS",
-    "Address",
     "FoundLink",
     "as_links",
     "collect",
-    "forget",
     "refresh_target",
     "srcset_candidates",
     "wanted_names",
@@ -96,7 +89,7 @@ _NO_RESOURCE = frozenset({"dns-prefetch", "preconnect"})
 
 
 def collect(
-    found: Iterable[Element], address: Address, follow: frozenset[str] | None, into: list[FoundLink] | None = None
+    found: Iterable[Element], resolver: Resolver, follow: frozenset[str] | None, into: list[FoundLink] | None = None
 ) -> list[FoundLink]:
     """The http(s) links of these elements, of the followed kinds (None: of all), in document order, with repetitions.
     They are added to the list `into` when it is given, those of one element before the next is asked for.
@@ -115,7 +108,7 @@ def collect(
     """
     links: list[FoundLink] = [] if into is None else into
     append = links.append
-    resolve = address.resolve
+    resolve = resolver.resolve
     is_refreshed = False
     for name, attributes in found:
         if name == "a" or name == "area":
@@ -137,10 +130,10 @@ def collect(
             if kind == "refresh":
                 target = None if is_refreshed else refresh_target(written)
                 is_refreshed = is_refreshed or target == ""
-                url = address.resolve(target) if target else None
+                url = resolve(target) if target else None
                 is_refreshed = is_refreshed or url is not None
             else:
-                url = address.resolve(written) if not written.isspace() else None
+                url = resolve(written) if not written.isspace() else None
             if url is not None:
                 append((url, kind, "rel" in attributes and _is_nofollow(attributes)))
     return links
@@ -235,58 +228,3 @@ def srcset_candidates(srcset: str) -> Iterator[str]:
 def as_links(found: Iterable[FoundLink]) -> tuple[Link, ...]:
     """The same for users."""
     return tuple(Link(url=url, kind=kind, nofollow=nofollow) for url, kind, nofollow in found)
-
-
-# ---- addresses
-
-_UNSEEN = "?"  # no URL
-_MOST_CHARACTERS = 4_000_000
-"""Of hrefs, folders and URLs that a process remembers, up to 20 MB; when there are more it begins anew."""
-_OF_ITSELF = 200
-"""So many more does each count: what it takes beside its text."""
-_HREF_LIMIT = 1_000
-"""Characters of an href that is remembered."""
-# Hrefs that mean the same on all pages of a folder: not those that take the query or the file name of their own page
-# (`?a=b`, `http:?a=b`), and none with white space that the parser would take off first.
-_OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE)
-_BREAKS = re.compile("[\t\n\r]")
-_OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
-
-_resolved: Remembered[tuple[str, str, str], str | None] = Remembered(_MOST_CHARACTERS)
-"""(folder, encoding, href without its fragment) -> URL or None. Filled by Address, emptied by forget."""
-
-
-def forget() -> None:
-    """Empty the tables, as they are in a new process."""
-    _resolved.clear()
-    urls.forget()
-
-
-class Address:
-    """Where the hrefs of one page lead. Made by document for each page."""
-
-    __slots__ = ("_encoding", "_resolver", "base")
-
-    def __init__(self, base: str, encoding: str) -> None:
-        self._encoding = encoding
-        self._resolver = Resolver(base, encoding)
-        self.base = self._resolver.resolve("")
-        """The base as an address; None when it is no http(s) one."""
-
-    def resolve(self, href: str) -> str | None:
-        """The absolute URL of an href without fragment and userinfo; None: it is no http(s) address."""
-        cut = href.find("#")
-        if cut == 0 or not href:
-            return self.base
-        if cut > 0 and href[cut - 1] > " ":  # white space before it is a part of the address, and at the end it is none
-            href = href[:cut]
-        url = self._resolver.plain(href)
-        if url is not None or _OTHER_SCHEME.match(href):
-            return url
-        key = self._resolver.folder, self._encoding, href
-        url = _resolved.get(key, _UNSEEN)
-        if url is _UNSEEN:
-            url = self._resolver.resolve(href)
-            if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
-                _resolved.keep(key, url, sum(map(len, key)) + len(url or "") + _OF_ITSELF)
-        return url

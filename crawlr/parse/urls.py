@@ -93,48 +93,75 @@ def _encode_query_of(href: str, name: str) -> str:
 class Resolver:
     """Resolves the hrefs of one page: its base URL and encoding are looked at once.
 
-    Made by the document parser for each page (and again when the page has a base element), used by one thread.
+    Made by the document parser for each page (and again when the page has a base element), used by one thread. What an
+    href means is remembered, in bounded tables for all pages of a process: a plain one costs 0.1 us when it is known
+    and 1 us when not, one that only ada can read 0.2 and 3 (bench/links.py).
     """
 
-    __slots__ = ("_folders", "_name", "base", "folder")
+    __slots__ = ("_encoding", "_folders", "_name", "address", "base", "folder")
 
     def __init__(self, base: str, encoding: str = "utf-8") -> None:
         name = name_of(encoding)
+        self._encoding = encoding
         self._name = None if name in _SENDS_UTF_8 else name
         found = base if _STANDARD_FORM(base) else resolve(base, "")
         self.base: str = without_userinfo(found) if found is not None else base
         """The base as hrefs are resolved against it: serialised, without fragment and userinfo, when it is http(s)."""
+        self.address = self.base if found is not None else None
+        """The base as the address of a page; None when it is not http(s)."""
         self.folder: str = self.base.partition("?")[0].rpartition("/")[0] + "/" if found is not None else self.base
         """The base up to the last slash of its path. Hrefs with a path resolve alike on all pages of one folder."""
         self._folders = _folders(self.folder) if found is not None and len(self.base) <= _LONGEST_PLAIN_BASE else ()
 
     def resolve(self, href: str) -> str | None:
         """As `urls.resolve` with this base and encoding, but without userinfo: to be stored, shown and requested."""
-        if self._folders:
-            address = href.partition("#")[0]
-            url = self.plain(address) if address else self.base
-            if url is not None:
-                return url
+        cut = href.find("#")
+        if cut == 0 or not href:
+            return self.address
+        if cut > 0 and href[cut - 1] > " ":  # white space before it is a part of the address, and at the end it is none
+            href = href[:cut]
+        folders = self._folders
+        if folders:
+            levels = _levels.get(href)
+            if levels is None:
+                levels = _levels_of(href)
+            if levels >= 0:
+                return (folders[levels] if levels < len(folders) else folders[-1]) + href[3 * levels :]
+            if levels == _FROM_ROOT:
+                return folders[-1] + href[1:]
+            if levels == _WHOLE:
+                return href
+        if _OTHER_SCHEME.match(href):
+            return None
+        key = self.folder, self._encoding, href
+        url = _resolved.get(key, _UNSEEN)
+        if url is _UNSEEN:
+            url = self._join(href)
+            if len(href) <= _HREF_LIMIT and _OF_FOLDER.match(href) and not _BREAKS.search(href):
+                _resolved.keep(key, url, sum(map(len, key)) + len(url or "") + _OF_ITSELF)
+        return url
+
+    def _join(self, href: str) -> str | None:
         if self._name is not None:
             href = _encode_query_of(href, self._name)
         url = resolve(self.base, href)
         return without_userinfo(url) if url is not None and "@" in url else url
 
-    def plain(self, href: str) -> str | None:
-        """The same for a plain href, without fragment; None: it is not plain. Most never reach ada: 0.1 us instead of
-        1.8 for one that this process knows, 1 us for another (bench/links.py)."""
-        folders = self._folders
-        if not folders:
-            return None
-        levels = _levels.get(href)
-        if levels is None:
-            levels = _levels_of(href)
-        if levels >= 0:
-            return (folders[levels] if levels < len(folders) else folders[-1]) + href[3 * levels :]
-        if levels == _FROM_ROOT:
-            return folders[-1] + href[1:]
-        return href if levels == _WHOLE else None
 
+_UNSEEN = "?"  # no URL
+_MOST_CHARACTERS = 4_000_000
+"""Of hrefs, folders and URLs that a process remembers, up to 20 MB; when there are more it begins anew."""
+_OF_ITSELF = 200
+"""So many more does each count: what it takes beside its text."""
+_HREF_LIMIT = 1_000
+"""Characters of an href that is remembered."""
+# Hrefs that mean the same on all pages of a folder: not those that take the query or the file name of their own page
+# (`?a=b`, `http:?a=b`), and none with white space that the parser would take off first.
+_OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE)
+_BREAKS = re.compile("[\t\n\r]")
+_OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
+_resolved: Remembered[tuple[str, str, str], str | None] = Remembered(_MOST_CHARACTERS)
+"""(folder, encoding, href without its fragment) -> URL or None, of hrefs that are not plain."""
 
 _LONGEST_PLAIN_BASE = 4096
 """Characters of a base whose folders are written out, which takes time with the square of their number."""
@@ -179,6 +206,7 @@ def _levels_of(href: str) -> int:
 def forget() -> None:
     """Know no href, as in a new process."""
     _levels.clear()
+    _resolved.clear()
 
 
 def without_userinfo(url: str) -> str:

@@ -302,14 +302,14 @@ def test_second_call_of_a_dead_process_is_sent_again(
     crew.wait_until_up()
     body, let_go = door()
     crew.submit(body)
-    crew.submit(*["ok"] * 10)
+    crew.submit(*["ok"] * SECOND_CALL_PAGES)
     assert len(crew.processes()[0].calls) == 2
     os.kill(crew.pids()[0], signal.SIGKILL)
     let_go()
 
     assert set(crew.finish().values()) == {"ok"}
     done = [m.future.result()[1][2] for m in crew.messages if isinstance(m, CallDone) and not m.future.exception()]
-    assert [len(rows) for rows in done] == [1, 10]
+    assert [len(rows) for rows in done] == [1, SECOND_CALL_PAGES]
 
 
 def test_idle_process_killed_costs_nothing(driver: Callable[..., Driver]) -> None:

@@ -3,7 +3,7 @@
     python -m bench.links
 
 Microseconds a call, the best of five rounds of 20,000. `resolve` is the function for single hrefs, `Resolver` the
-object that a page's hrefs go through.
+object that a page's hrefs go through: for an href that this process knows, and for a new one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import timeit
 from collections.abc import Callable
 
-from crawlr.parse.urls import Resolver, identity, resolve
+from crawlr.parse.urls import Resolver, forget, identity, resolve
 
 ROUNDS, CALLS = 5, 20_000
 BASE = "https://docs.example.com/en/java.base/java/lang/String.html"
@@ -44,11 +44,13 @@ def microseconds(call: Callable[[], object]) -> float:
 
 def main() -> None:
     resolver = Resolver(BASE)
-    print(f"{'href':66} resolve  Resolver")
+    nothing = microseconds(forget)
+    print(f"{'href':66} resolve  Resolver  new")
     for href in HREFS:
         one = microseconds(lambda href=href: resolve(BASE, href))  # type: ignore[misc]  # a default binds the loop's
         page = microseconds(lambda href=href: resolver.resolve(href))  # type: ignore[misc]  # a default binds the loop's
-        print(f"{href:66} {one:7.2f}  {page:8.2f}")
+        new = microseconds(lambda href=href: forget() or resolver.resolve(href)) - nothing  # type: ignore[misc, func-returns-value]
+        print(f"{href:66} {one:7.2f}  {page:8.2f} {new:4.2f}")
     print(f"\n{'url':66} identity")
     for url in URLS:
         print(f"{url:66} {microseconds(lambda url=url: identity(url)):8.2f}")  # type: ignore[misc]  # the same

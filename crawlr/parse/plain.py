@@ -119,11 +119,12 @@ class _Tags(Remembered[str, Element | None]):
         return element
 
     def _written(self, name: str, source: str) -> Element | None:
-        """The same as _read, three times as fast."""
+        """What _read gives for a wanted tag of this form, three times as fast."""
+        if "&" in source or "\0" in source:
+            return self._read(source)
         pairs: list[tuple[str, str | None]] = _WRITTEN_ATTRIBUTE.findall(source)
         attributes = dict(pairs)
-        is_simple = len(attributes) == len(pairs) and "&" not in source and "\0" not in source
-        return (name, attributes) if is_simple else self._read(source)
+        return (name, attributes) if len(attributes) == len(pairs) else self._read(source)
 
     def _read(self, source: str) -> Element | None:
         tag = tokens.TAG.match(source)

@@ -40,8 +40,8 @@ PARSE_MESSAGES = (CallDone, Greeted, Ended, StartFailed, KeeperFailed)
 
 CALLS_DEEP = 2
 SECOND_CALL_PAGES = 12
-"""So many must wait before a busy process gets a second call. Fewer go together when its first is done: a crawl of
-small pages then takes 4% less than with a third as many."""
+"""So many must wait before a busy process gets a second call. Fewer go together when its first is done, for a call
+costs the main process 0.2 ms: a crawl of small pages takes 4% less than with second calls from 4 on."""
 UP_LIMIT = 30.0
 """Seconds in which a process must have greeted."""
 GRACE = 5.0

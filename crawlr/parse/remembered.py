@@ -1,6 +1,7 @@
 """What a parse process remembers from page to page, bounded: tables that begin anew when they are full.
 
-From: plain, links and urls, which fill them. To: the same, on later pages. Runs in parse processes. Pure.
+From: plain and urls, which fill them. To: the same, on later pages. Runs in parse processes, and what resolves the
+addresses of a header in the main one.
 """
 
 from __future__ import annotations

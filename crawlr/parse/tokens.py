@@ -1,6 +1,6 @@
 """HTML's tokens as regular expressions: tags with their attributes, where comments and raw text end.
 
-From: scanner, foreign, xhtml, engine_lxml. To: the same. Runs in parse processes. Pure.
+From: plain, scanner, foreign, xhtml, engine_lxml. To: the same. Runs in parse processes. Pure.
 
 This is the tokenizer of the HTML standard (§13.2.5) without what needs no answer here: errors, text, DOCTYPE. All
 repetitions are possessive, so that a match never goes back and the time is linear in the text.

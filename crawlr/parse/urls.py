@@ -1,7 +1,8 @@
 """What a link means (`resolve`) and which links mean one page (`identity`).
 
 From: hrefs of pages, Location headers, seeds, sitemaps. To: parse.worker (links), the coordinator (seeds, redirects).
-Pure functions; the parse processes and the main thread call them, 18,000 times for a large page.
+The parse processes and the main thread call them, 18,000 times for a large page. Pure, but that what an href means is
+remembered in two bounded tables.
 
 Two different answers, kept apart: a resolved URL is what is requested and shown, by the URL standard and otherwise as
 the page gave it. An identity is a key and nothing else: it is never requested, so it may say less than a URL.
@@ -93,25 +94,23 @@ def _encode_query_of(href: str, name: str) -> str:
 class Resolver:
     """Resolves the hrefs of one page: its base URL and encoding are looked at once.
 
-    Made by the document parser for each page (and again when the page has a base element), used by one thread. What an
-    href means is remembered, in bounded tables for all pages of a process: a plain one costs 0.1 us when it is known
-    and 1 us when not, one that only ada can read 0.2 and 3 (bench/links.py).
+    Made by document for each page (and again when the page has a base element), by sitemaps for a file, by facts for a
+    header; used by one thread. What an href means is remembered for all pages of a process, in bounded tables: a known
+    one costs a third of a new one that is plain, and a sixth of one that only ada can read (bench/links.py).
     """
 
-    __slots__ = ("_encoding", "_folders", "_name", "address", "base", "folder")
+    __slots__ = ("_base", "_folder", "_folders", "_name", "address")
 
     def __init__(self, base: str, encoding: str = "utf-8") -> None:
         name = name_of(encoding)
-        self._encoding = encoding
         self._name = None if name in _SENDS_UTF_8 else name
         found = base if _STANDARD_FORM(base) else resolve(base, "")
-        self.base: str = without_userinfo(found) if found is not None else base
-        """The base as hrefs are resolved against it: serialised, without fragment and userinfo, when it is http(s)."""
-        self.address = self.base if found is not None else None
-        """The base as the address of a page; None when it is not http(s)."""
-        self.folder: str = self.base.partition("?")[0].rpartition("/")[0] + "/" if found is not None else self.base
-        """The base up to the last slash of its path. Hrefs with a path resolve alike on all pages of one folder."""
-        self._folders = _folders(self.folder) if found is not None and len(self.base) <= _LONGEST_PLAIN_BASE else ()
+        self.address = None if found is None else without_userinfo(found)
+        """The base, serialised, without fragment and userinfo; None when it is not http(s)."""
+        self._base = self.address or base
+        # up to the last slash of the path: hrefs with a path resolve alike on all pages of one folder
+        self._folder = self.address.partition("?")[0].rpartition("/")[0] + "/" if self.address else base
+        self._folders = _folders(self._folder) if self.address and len(self.address) <= _LONGEST_PLAIN_BASE else ()
 
     def resolve(self, href: str) -> str | None:
         """As `urls.resolve` with this base and encoding, but without userinfo: to be stored, shown and requested."""
@@ -133,7 +132,7 @@ class Resolver:
                 return href
         if _OTHER_SCHEME.match(href):
             return None
-        key = self.folder, self._encoding, href
+        key = self._folder, self._name or "", href
         url = _resolved.get(key, _UNSEEN)
         if url is _UNSEEN:
             url = self._join(href)
@@ -144,9 +143,11 @@ class Resolver:
     def _join(self, href: str) -> str | None:
         if self._name is not None:
             href = _encode_query_of(href, self._name)
-        url = resolve(self.base, href)
+        url = resolve(self._base, href)
         return without_userinfo(url) if url is not None and "@" in url else url
 
+
+# ---- what a process remembers of hrefs
 
 _UNSEEN = "?"  # no URL
 _MOST_CHARACTERS = 4_000_000
@@ -157,11 +158,11 @@ _HREF_LIMIT = 1_000
 """Characters of an href that is remembered."""
 # Hrefs that mean the same on all pages of a folder: not those that take the query or the file name of their own page
 # (`?a=b`, `http:?a=b`), and none with white space that the parser would take off first.
-_OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE)
+_OF_FOLDER = re.compile(r"(?!https?:(?![/\\]{2}))[^\x00-\x20?]", re.IGNORECASE | re.ASCII)
 _BREAKS = re.compile("[\t\n\r]")
-_OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE)
+_OTHER_SCHEME = re.compile(r"(?:data|javascript|mailto|tel):", re.IGNORECASE | re.ASCII)  # \u017f is no s
 _resolved: Remembered[tuple[str, str, str], str | None] = Remembered(_MOST_CHARACTERS)
-"""(folder, encoding, href without its fragment) -> URL or None, of hrefs that are not plain."""
+"""(folder, encoding if it matters, href without its fragment) -> URL or None, of hrefs that are not plain."""
 
 _LONGEST_PLAIN_BASE = 4096
 """Characters of a base whose folders are written out, which takes time with the square of their number."""

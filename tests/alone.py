@@ -23,8 +23,10 @@ _ROOM = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """For the whole suite one more than there are cores: many tests wait rather than work. For a part of it none."""
-    is_part = config.option.file_or_dir or config.option.keyword or config.option.markexpr != "not long"
-    return 0 if is_part else len(os.sched_getaffinity(0)) + 1
+    files = [each for each in config.option.file_or_dir if not Path(each).is_dir()]
+    if files or config.option.keyword or config.option.markexpr != "not long":
+        return 0
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") or len(os.sched_getaffinity(0)) + 1)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -54,8 +56,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(room: Path, how: int, *, door: Path) -> Iterator[None]:
-    with room.open("a") as inside:
-        with door.open("a") as outside:
-            fcntl.flock(outside, fcntl.LOCK_EX)
-            fcntl.flock(inside, how)
+    # lockf and not flock: a process that a test forks and leaves behind does not hold the lock too
+    with room.open("a+") as inside:
+        with door.open("a+") as outside:
+            fcntl.lockf(outside, fcntl.LOCK_EX)
+            fcntl.lockf(inside, how)
         yield

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-FACTOR = 16  # linear is 16 times as long (26 seen, where tables outgrow the caches), quadratic 256 times
+FACTOR = 16  # linear is 16 times as long (31 seen, where tables outgrow the caches), quadratic 256 times
 BOUND = 64
 ROUNDS = 3
-SHORT = 0.1
+SHORT = 0.02
 """Seconds of CPU in which the large input is beyond suspicion; what is far shorter than this says nothing."""
 
 
@@ -17,6 +17,7 @@ def assert_linear(prepare: Callable[[int], Callable[[], object]], count: int) ->
 
     A machine that is slow for a moment makes a round wrong; code that is quadratic fails in each of them.
     """
+    prepare(count // FACTOR)()  # what is done once would make the first small input look like a large one
     seen = []
     for _ in range(ROUNDS):
         small, large = (_seconds(prepare(size)) for size in (count // FACTOR, count))

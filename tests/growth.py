@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -12,8 +13,9 @@ SHORT = 0.02
 """Seconds of CPU in which the large input is beyond suspicion; what is far shorter than this says nothing."""
 
 
-def assert_linear(prepare: Callable[[int], Callable[[], object]], count: int) -> None:
-    """Assert that prepare(count)() takes far less than the square of the growth from a sixteenth of count.
+def assert_linear(prepare: Callable[[int], Callable[[], object]], count: int, *, within: float = math.inf) -> None:
+    """Assert that prepare(count)() takes far less than the square of the growth from a sixteenth of count, and less
+    than `within` seconds of CPU.
 
     A machine that is slow for a moment makes a round wrong; code that is quadratic fails in each of them.
     """
@@ -21,10 +23,10 @@ def assert_linear(prepare: Callable[[int], Callable[[], object]], count: int) ->
     seen = []
     for _ in range(ROUNDS):
         small, large = (_seconds(prepare(size)) for size in (count // FACTOR, count))
-        if large < SHORT or large < BOUND * small:
+        if large < within and (large < SHORT or large < BOUND * small):
             return
         seen.append((small, large))
-    raise AssertionError(f"{FACTOR} times the input took, of seconds of CPU: {seen}")
+    raise AssertionError(f"{FACTOR} times the input, within {within} s, took of seconds of CPU: {seen}")
 
 
 def _seconds(work: Callable[[], object]) -> float:

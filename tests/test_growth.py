@@ -15,3 +15,9 @@ def test_linear_passes_and_quadratic_does_not() -> None:
 
     with pytest.raises(AssertionError, match="16 times the input"):
         assert_linear(lambda count: lambda: deque(range(count * count), 0), 4_000)
+
+
+def test_what_is_linear_may_be_too_slow_all_the_same() -> None:
+    """A bound of seconds holds besides."""
+    with pytest.raises(AssertionError, match="within"):
+        assert_linear(lambda count: lambda: deque(range(count), 0), 4_000, within=0.0)

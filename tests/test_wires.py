@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import struct
 import sys
 import threading
 import time
@@ -10,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from crawlr.fetch.wires import KernelTimed, kernel_timed
+from crawlr.fetch import wires
+from crawlr.fetch.wires import KernelTimed, is_readable, kernel_timed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's time-outs are used on Linux alone")
 LONG = 20.0
@@ -141,3 +144,38 @@ def test_other_sockets_keep_their_own() -> None:
 
     with Other() as other:
         assert kernel_timed(other) is None
+
+
+@pytest.mark.parametrize("has_libc", [True, False])
+def test_what_came_unread_is_seen(monkeypatch: pytest.MonkeyPatch, *, has_libc: bool) -> None:
+    """Bytes, the end and a reset; on a Python without ctypes too, which has no KernelTimed."""
+    if not has_libc:
+        monkeypatch.setattr(wires, "_libc", None)
+    for end in ("bytes", "end", "reset"):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            here = socket.create_connection(server.getsockname())
+            there, _ = server.accept()
+        with here, there:
+            assert (kernel_timed(here) is not None) is has_libc
+            here.settimeout(LONG)
+            assert not is_readable(here)
+            if end == "bytes":
+                there.sendall(b"x")
+            else:
+                if end == "reset":
+                    there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                there.close()
+            assert select.select([here], [], [], LONG)[0]
+            assert is_readable(here)
+
+
+def test_a_request_to_a_peer_that_is_gone_is_an_error(pair: tuple[KernelTimed, socket.socket]) -> None:
+    """As by a socket of Python's, whichever of the two ways the bytes take."""
+    wire, there = pair
+    there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    there.close()
+    wire.settimeout(LONG)
+    assert select.select([wire], [], [], LONG)[0]
+
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        wire.sendall(b"GET / HTTP/1.1\r\n\r\n")

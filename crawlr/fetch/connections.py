@@ -3,7 +3,7 @@
 From: http.py, one OriginPool for each origin. To: http.py, a Reply for each request. Runs in the fetch threads.
 
 urllib3's own pools bound neither the idle connections of all origins together nor an exchange, and write a URL anew
-before they send it. Of urllib3 the rest is used: the test for dropped connections, and TLS within TLS.
+before they send it. Of urllib3 TLS within TLS is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.util.ssltransport import SSLTransport
-from urllib3.util.wait import wait_for_read
 
 from crawlr.fetch.addresses import AddressPolicy, Resolver, connect, literal_refusal, resolve_host
 from crawlr.fetch.guard import Exchange, Trouble, Wire, local_fault
@@ -25,7 +24,7 @@ from crawlr.fetch.idle import Idle
 from crawlr.fetch.proxies import Proxy, open_tunnel
 from crawlr.fetch.reply import Reply
 from crawlr.fetch.request import Origin
-from crawlr.fetch.wires import Deadlined, kernel_timed
+from crawlr.fetch.wires import Deadlined, is_readable, kernel_timed
 from crawlr.records import Outcome
 
 __all__ = ["Connection", "OpenReply", "OriginPool", "Route", "tls_context"]
@@ -123,7 +122,7 @@ class Connection:
 
     def is_dropped(self) -> bool:
         """True when the other side closed it, or sent something unasked."""
-        return wait_for_read(self.socket, timeout=0.0)
+        return is_readable(self.socket)
 
     @staticmethod
     def _connect(route: Route, exchange: Exchange) -> socket.socket:

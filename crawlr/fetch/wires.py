@@ -1,4 +1,4 @@
-"""Connected sockets that keep their time-outs in another way than Python's do.
+"""Connected sockets that keep their time-outs, and the interpreter's lock, in another way than Python's do.
 
 From: connections.py, which makes them of connected sockets. To: guard.Exchange, which sends and receives through them.
 Runs in the fetch threads.
@@ -6,19 +6,38 @@ Runs in the fetch threads.
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import sys
 import time
 
-__all__ = ["Deadlined", "KernelTimed", "kernel_timed"]
+from urllib3.util.wait import wait_for_read
+
+try:
+    import ctypes
+except ImportError:  # a Python that was built without libffi
+    _libc = None
+else:
+    _libc = ctypes.PyDLL(None) if sys.platform == "linux" and sys.maxsize > 2**32 else None
+
+__all__ = ["Deadlined", "KernelTimed", "is_readable", "kernel_timed"]
+
+
+if _libc is not None:  # PyDLL: who calls keeps the interpreter's lock
+    _poll, _send = _libc.poll, _libc.send
+    _poll.argtypes = ctypes.c_char_p, ctypes.c_ulong, ctypes.c_int
+    _send.argtypes = ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int
+    _send.restype = ctypes.c_ssize_t
+    _AT_ONCE = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
 class KernelTimed:
     """A plain socket that blocks, with time-outs that the kernel holds (socket(7), SO_RCVTIMEO and SO_SNDTIMEO).
 
     A socket with a time-out of Python's is polled before each call, and settimeout is a call of its own: in a busy
-    crawl each of them gives the interpreter's lock away and waits for it.
+    crawl each of them gives the interpreter's lock away and waits for it. So does `send`, which here keeps the lock for
+    as much as the kernel has room for: some microseconds.
     """
 
     __slots__ = ("_deadline", "_limit", "_socket", "close", "fileno")
@@ -49,7 +68,10 @@ class KernelTimed:
                 self._go_on()
 
     def sendall(self, data: bytes) -> None:
-        rest = memoryview(data)
+        sent = _send(self.fileno(), data, len(data), _AT_ONCE)
+        if sent == len(data):
+            return
+        rest = memoryview(data)[max(0, sent) :]  # -1: no room, or an error that the next call meets, too
         while rest:
             try:
                 rest = rest[self._socket.send(rest) :]
@@ -76,12 +98,19 @@ class KernelTimed:
 
 def kernel_timed(sock: socket.socket) -> KernelTimed | None:
     """The socket as KernelTimed; None where that cannot be had: Linux on 64 bits has it, others were not tried."""
-    if sys.platform != "linux" or sys.maxsize < 2**32 or type(sock) is not socket.socket:
+    if _libc is None or type(sock) is not socket.socket:
         return None
     try:
         return KernelTimed(sock)
     except OSError:
         return None
+
+
+def is_readable(sock: socket.socket) -> bool:
+    """Whether something came that nobody has read: bytes, the end, an error. Returns at once."""
+    if _libc is None:
+        return wait_for_read(sock, timeout=0.0)
+    return bool(_poll(ctypes.create_string_buffer(struct.pack("@ihh", sock.fileno(), select.POLLIN, 0)), 1, 0))
 
 
 class Deadlined:

@@ -25,7 +25,7 @@ from crawlr.errors import MachineError, StateError
 __all__ = ["DamagedStateError", "ExternalRow", "Journal", "PageRow", "UrlRow"]
 
 APPLICATION_ID = 0x63726C72  # "crlr"
-VERSION = 4
+VERSION = 5
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- key: the identity, NULL when it is the url itself; flags: crawlr.known.Flag; parent NULL: a seed or sitemap URL

@@ -166,7 +166,7 @@ def test_hash_is_of_the_decoded_body_and_the_same_everywhere() -> None:
     hashes = [
         Reader().page("<p>same").body_hash,
         Reader().page(gzipped(b"<p>same"), coding="gzip").body_hash,
-        14049943596971615911,
+        134571272137517389,
     ]
 
     assert len(set(hashes)) == 1

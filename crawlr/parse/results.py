@@ -34,7 +34,7 @@ class PageResult(NamedTuple):
     """One byte a target. Bit 0: some followable (not rel=nofollow) link leads there; bits 1-5: index of its first
     link's kind in worker.KINDS."""
     body_hash: int
-    """64 bit of the decoded body."""
+    """XXH3 of the decoded body, 64 bits without a sign. Who wants to can make two bodies with one hash."""
     decode_us: int
     parse_us: int
     resolve_us: int

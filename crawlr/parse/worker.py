@@ -10,13 +10,14 @@ the number alone does.
 
 from __future__ import annotations
 
-import hashlib
 import traceback
 import zlib
 from array import array
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
+
+import xxhash
 
 from crawlr import content_coding
 from crawlr.parse import child, document, links, sitemaps
@@ -137,7 +138,7 @@ class Worker:
         read = perf_counter()
         targets, flags = self._targets(page.links)
         texts = b"" if page.texts is None or not targets else self._texts(page.links, page.texts)
-        body_hash = int.from_bytes(hashlib.sha256(body).digest()[:8], "big")  # in hardware on most machines
+        body_hash = xxhash.xxh3_64_intdigest(body)
         outcome, error = Outcome.OK, unpacked.error
         if fault is not None:
             outcome = Outcome.TOO_LARGE if fault == "too_large" else Outcome.TRUNCATED

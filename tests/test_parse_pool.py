@@ -24,6 +24,7 @@ import psutil
 import pytest
 
 from crawlr.errors import MachineError
+from crawlr.parse import child
 from crawlr.parse.batches import BATCH_BYTES, BATCH_PAGES, take
 from crawlr.parse.parse_process import CallDone, Greeted, ParseProcess, Work
 from crawlr.parse.pool import PARSE_MESSAGES, SECOND_CALL_PAGES, ParsedBatch, ParseFailed, ParsePool
@@ -455,6 +456,17 @@ def test_many_guilty_pages_do_not_stop_the_crawl(driver: Callable[..., Driver]) 
     ids = crew.submit(*["segfault"] * 8, "ok")
 
     assert crew.finish() == dict.fromkeys(ids[:-1], CRASH) | {ids[-1]: "ok"}
+
+
+def test_parse_processes_let_the_main_process_go_first(driver: Callable[..., Driver]) -> None:
+    """Where cores are short: the fork server, and so its later children, have the main process's priority."""
+    crew = driver(procs=2)
+    crew.wait_until_up()
+    processes = [psutil.Process(pid) for pid in crew.pids()]
+    most = min(19, psutil.Process().nice() + child.NICENESS)
+
+    assert [process.nice() for process in processes] == [most, most]
+    assert {process.parent().nice() for process in processes} == {psutil.Process().nice()}
 
 
 def test_death_of_the_fork_server_is_survived(driver: Callable[..., Driver]) -> None:

@@ -26,6 +26,7 @@ from typing import NamedTuple
 __all__ = [
     "BETWEEN",
     "MARK_BYTES",
+    "NICENESS",
     "NOT_FOR_PARSERS",
     "PAGE",
     "TIME_IS_UP",
@@ -50,6 +51,10 @@ BETWEEN, PAGE = 0, 1
 TIME_IS_UP = signal.SIGALRM
 """What ends a process whose page takes too long. The timer is the kernel's: it needs no thread, costs under a
 microsecond to wind, and ends a process that never gives the GIL back."""
+
+NICENESS = 5
+"""Where cores are short the process that feeds the parsers goes first. Were all alike, the parsers would have nothing
+to do while it waits for a core: 5% of a crawl of heavy pages on two."""
 
 Answer = tuple[bool, list[tuple[str, str]], list[tuple[object, ...]], int]
 """What the work returns: table_was_reset, new_links, results, rss_bytes."""
@@ -90,6 +95,7 @@ def enter(shared: Connection, payload: bytes, *, page_seconds: float, memory: in
         signal.signal(TIME_IS_UP, signal.SIG_DFL)
         faulthandler.register(TIME_IS_UP, chain=True)  # its last words say where the page was
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {TIME_IS_UP})
+        os.nice(NICENESS)
         initializer, arguments, _work = pickle.loads(payload)  # noqa: S301  # from our own parent
         initializer(*arguments)
         gc.collect()

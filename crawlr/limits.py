@@ -64,6 +64,12 @@ class Load:
         return max(0.0, self.awake / self.active) if self.active > 0 else 0.0
 
     @property
+    def main_share(self) -> float:
+        """How busy the main process is: its thread that coordinates, awake or waiting for the disk, or all its threads,
+        of which Python lets one run at a time."""
+        return max(self.coordinator_share, self.main_cpu / self.active) if self.active > 0 else 0.0
+
+    @property
     def awake(self) -> float:
         """Seconds that the coordinator did not sleep."""
         return self.elapsed - self.stages.idle
@@ -132,6 +138,8 @@ def _word(load: Load) -> str:
             return "host"
         case Wait.FETCH:
             stages = load.stages
+            if stages.fetch_busy < 0.5 * load.concurrency * waits[Wait.FETCH]:
+                return "coordinator"  # every permit is out, and no thread comes to use it
             waited = stages.fetch_first_byte + stages.fetch_connect
             return "server" if waited > 0.5 * max(stages.fetch_busy, 1e-9) else "fetch"
         case _:
@@ -147,7 +155,7 @@ def limiter(load: Load) -> str:
         case "parse":
             return f"parse: {parse}, {fetch}"
         case "coordinator":
-            return f"coordinator: {_percent(load.coordinator_share)} busy, {fetch}, {parse}"
+            return f"coordinator: {_percent(load.main_share)} busy, {fetch}, {parse}"
         case "host":
             host = max(stages.rate_hosts, key=lambda name: stages.rate_hosts[name], default="")
             return f"host rate: {load.rate} on {host}" if host else f"host rate: {load.rate}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable
@@ -108,6 +109,26 @@ def test_a_slow_function_of_the_caller_makes_the_coordinator_the_limit(crawl: Cr
     limit = crawl(f"{HOST}/", fetcher=fake, canonicalise=slow).result.summary.limit
 
     assert limit.startswith("coordinator: "), limit
+
+
+@pytest.mark.alone
+def test_small_pages_of_a_fast_server_make_the_coordinator_the_limit(crawl: Crawl) -> None:
+    """Its process is busy, and no thread has the time to use the permits that are out: that is no slow server."""
+    pages = {f"{HOST}/{i}": Page() for i in range(9_000)}
+    pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(9_000)))
+
+    limit = crawl(f"{HOST}/", fetcher=FakeWeb(pages), concurrency=20, parse_procs=2).result.summary.limit
+
+    assert limit.startswith("coordinator: "), limit
+
+
+@pytest.mark.parametrize(("fetch_busy", "word"), [(40.0, "coordinator"), (75.0, "server")])
+def test_permits_without_exchanges_are_not_the_servers(fetch_busy: float, word: str) -> None:
+    """For 6 of 10 s all 20 permits were out: 120 s of exchanges, had threads been there to use them."""
+    stages = Stages(fetch_busy=fetch_busy, fetch_first_byte=fetch_busy)
+    stages.waits[Wait.FETCH] = 6.0
+
+    assert limiter_word(dataclasses.replace(busy(stages), parse_busy=2.0)) == word
 
 
 @pytest.mark.alone

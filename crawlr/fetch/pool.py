@@ -64,7 +64,6 @@ class FetchPool:
         self._deliver = deliver
         self._permits = threading.BoundedSemaphore(concurrency)  # taken by acquire, given back by the threads
         self._tasks: queue.SimpleQueue[tuple[FetchTask, float] | None] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)  # threads that wait for a task and that no submit has counted on yet
         self._threads: list[threading.Thread] = []
 
     @property
@@ -73,7 +72,7 @@ class FetchPool:
         return self._concurrency - self._permits._value
 
     def acquire(self) -> bool:
-        """Take a permit without waiting; False when there is none. The thread gives it back after the last byte."""
+        """Take a permit without waiting; False when there is none. The thread gives it back before it delivers."""
         return self._permits.acquire(blocking=False)
 
     def release(self) -> None:
@@ -85,7 +84,7 @@ class FetchPool:
 
         Raises MachineError when not one thread can be started.
         """
-        if not self._idle.acquire(blocking=False) and len(self._threads) < self._concurrency:
+        if len(self._threads) < self.busy:
             self._start_thread()
         self._tasks.put((task, time.monotonic()))
 
@@ -117,7 +116,7 @@ class FetchPool:
         self._threads.append(thread)
 
     def _work(self) -> None:
-        fetcher, tasks, idle = self._fetcher, self._tasks, self._idle
+        fetcher, tasks = self._fetcher, self._tasks
         while True:
             item = tasks.get()
             if item is None:
@@ -127,10 +126,7 @@ class FetchPool:
             result: FetchedPage | FetchFailure
             rules = None
             try:
-                try:
-                    result = fetcher.fetch(task)
-                finally:
-                    self._permits.release()
+                result = fetcher.fetch(task)
                 if task.kind is TaskKind.ROBOTS and isinstance(result, FetchedPage) and 200 <= result.status < 300:
                     result, rules = _read_robots(result)
             except BaseException as error:  # noqa: BLE001  # a worker never raises across its border, nor does it end
@@ -138,7 +134,7 @@ class FetchPool:
             done = FetchDone(
                 task=task, result=result, rules=rules, waited=began - submitted, busy=time.monotonic() - began
             )
-            idle.release()
+            self._permits.release()
             self._deliver(done)
 
 

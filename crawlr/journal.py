@@ -156,10 +156,11 @@ class Journal:
         self.close()  # a result that nobody holds any more; Python 3.13 warns of a connection that is left open
 
     def unlink(self) -> None:
-        """Delete the file of a complete crawl; what is open stays readable until `close`."""
+        """Delete the file of a complete crawl; what is open stays readable until `close`.
+
+        Nothing is written for it: what stands in the log alone is read from there, which nobody else has open.
+        """
         if self.path:
-            with _translated(self.path):
-                self._db.execute("PRAGMA journal_mode = DELETE").fetchone()
             self.remove(self.path)
 
     # ------------------------------------------------------------------ writing

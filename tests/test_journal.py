@@ -11,8 +11,8 @@ from crawlr.errors import MachineError, StateError
 from crawlr.journal import DamagedStateError, Journal, PageRow
 
 
-def page(number: int) -> PageRow:
-    return (number, 200, "ok", None, 0, 1, 1, None, None, None, None, "", None, None, 1, None, None, None, None)
+def page(number: int, targets: bytes | None = None) -> PageRow:
+    return (number, 200, "ok", None, 0, 1, 1, None, None, None, None, "", None, None, 1, targets, None, None, None)
 
 
 def kept(path: Path) -> bytes:
@@ -134,15 +134,19 @@ def test_nothing_committed_is_no_state(tmp_path: Path) -> None:
 
 
 def test_unlinked_journal_stays_readable(tmp_path: Path) -> None:
-    """The result of a complete crawl is read after its state file has gone."""
+    """The result of a complete crawl is read after its state file has gone, and what SQLite keeps beside it: of a
+    journal that is larger than its cache."""
     path = tmp_path / "x.crawl"
     journal = Journal.create(str(path), {})
-    journal.commit(pages=[page(0)])
+    for start in range(0, 2_000, 50):
+        journal.commit(pages=[page(number, bytes(4_000)) for number in range(start, start + 50)])
     journal.unlink()
 
     assert [] == list(tmp_path.iterdir())
-    assert 1 == journal.count_pages()
+    assert 2_000 == journal.count_pages()
+    assert {bytes(4_000)} == {row[0] for row in journal.query("SELECT targets FROM pages")}
     journal.close()
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_folder_that_does_not_take_the_file_is_the_machines_fault(tmp_path: Path) -> None:

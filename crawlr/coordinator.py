@@ -203,7 +203,7 @@ class Coordinator:
             return Wait.PARSE
         if not self._frontier.waiting or not self._frontier.has_budget:
             return Wait.EMPTY
-        return Wait.FETCH if self._fetch.busy >= self._options.concurrency - self._answers.withheld else Wait.HOST
+        return Wait.FETCH if self._fetch.busy >= self._options.concurrency else Wait.HOST
 
     def _blame_host(self, slept: float) -> None:
         host = self._frontier.next_host()

@@ -138,8 +138,8 @@ def _word(load: Load) -> str:
             return "host"
         case Wait.FETCH:
             stages = load.stages
-            if stages.fetch_busy < 0.5 * load.concurrency * waits[Wait.FETCH]:
-                return "coordinator"  # every permit is out, and no thread comes to use it
+            if load.main_share >= 0.5 and stages.fetch_busy < 0.5 * load.concurrency * waits[Wait.FETCH]:
+                return "coordinator"  # every permit is out, and the process is too busy to use them
             waited = stages.fetch_first_byte + stages.fetch_connect
             return "server" if waited > 0.5 * max(stages.fetch_busy, 1e-9) else "fetch"
         case _:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawlr.limits import Load, limiter, limiter_word, predict
-from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming
+from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming, Outcome
 from crawlr.stats import ParseSample, Period, Stages, Timeline, Wait
 from tests.conftest import Crawl
 from tests.fakeweb import FakeWeb, Page
@@ -41,6 +41,16 @@ class BusyFetcher(FakeWeb):
         return FetchedPage(
             status=answer.status, body=answer.body, content_type="text/html", timing=FetchTiming(body=0.01)
         )
+
+
+class ShortOnce(FakeWeb):
+    """Has no descriptor for its third fetch."""
+
+    def fetch(self, task: FetchTask) -> FetchedPage | FetchFailure:
+        answer = super().fetch(task)
+        if len(self.requests) == 3:
+            return FetchFailure(outcome=Outcome.REFUSED, error="Too many open files", is_local=True)
+        return answer
 
 
 @pytest.mark.alone
@@ -122,13 +132,37 @@ def test_small_pages_of_a_fast_server_make_the_coordinator_the_limit(crawl: Craw
     assert limit.startswith("coordinator: "), limit
 
 
-@pytest.mark.parametrize(("fetch_busy", "word"), [(40.0, "coordinator"), (75.0, "server")])
-def test_permits_without_exchanges_are_not_the_servers(fetch_busy: float, word: str) -> None:
-    """For 6 of 10 s all 20 permits were out: 120 s of exchanges, had threads been there to use them."""
+@pytest.mark.parametrize(
+    ("fetch_busy", "main_cpu", "word"), [(40.0, 8.0, "coordinator"), (75.0, 8.0, "server"), (40.0, 0.1, "server")]
+)
+def test_permits_without_exchanges_are_not_the_servers(fetch_busy: float, main_cpu: float, word: str) -> None:
+    """For 9 of 10 s all 20 permits were out: 180 s of exchanges, had threads been there to use them. Where nobody was
+    busy they are under way still."""
     stages = Stages(fetch_busy=fetch_busy, fetch_first_byte=fetch_busy)
-    stages.waits[Wait.FETCH] = 6.0
+    stages.waits[Wait.FETCH] = 9.0 if main_cpu < 1 else 6.0
 
-    assert limiter_word(dataclasses.replace(busy(stages), parse_busy=2.0)) == word
+    assert limiter_word(dataclasses.replace(busy(stages), parse_busy=2.0, main_cpu=main_cpu)) == word
+
+
+@pytest.mark.alone
+def test_pages_that_take_their_time_are_not_the_coordinators_fault(crawl: Crawl, site: MakeSite) -> None:
+    """Nobody is busy, and the exchanges that all wait for have not ended."""
+    ground = site({"/": page(*[f"/{i}" for i in range(30)])}, default=Reply(body="<p>x", delay=30.0))
+
+    limit = crawl(ground.url(), concurrency=5, robots=False, max_time=1.5).result.summary.limit
+
+    assert not limit.startswith("coordinator"), limit
+
+
+@pytest.mark.alone
+def test_a_moment_without_descriptors_does_not_hide_the_rate(crawl: Crawl) -> None:
+    """Permits are withheld after it, so the crawl has fewer than --concurrency for the rest of its time."""
+    pages = {f"{HOST}/{i}": Page() for i in range(40)}
+    pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(40)))
+
+    limit = crawl(f"{HOST}/", fetcher=ShortOnce(pages), rps=20, concurrency=20).result.summary.limit
+
+    assert limit.startswith("host rate: --rps 20"), limit
 
 
 @pytest.mark.alone

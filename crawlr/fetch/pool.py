@@ -68,7 +68,7 @@ class FetchPool:
 
     @property
     def busy(self) -> int:
-        """Permits that are taken: exchanges under way, or about to begin."""
+        """Permits that are taken: for exchanges under way or about to begin, or withheld from all."""
         return self._concurrency - self._permits._value
 
     def acquire(self) -> bool:

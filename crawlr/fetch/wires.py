@@ -71,7 +71,7 @@ class KernelTimed:
         sent = _send(self.fileno(), data, len(data), _AT_ONCE)
         if sent == len(data):
             return
-        rest = memoryview(data)[max(0, sent) :]  # -1: no room, or an error that the next call meets, too
+        rest = memoryview(data)[max(0, sent) :]  # -1: no room, or an error: the next call meets one, too
         while rest:
             try:
                 rest = rest[self._socket.send(rest) :]

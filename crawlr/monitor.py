@@ -145,7 +145,10 @@ class Monitor:
         if period.paused:
             return  # it says nothing of what parsing needs
         if load.elapsed - self._memory_at >= MEMORY_SECONDS:
-            self._memory, self._memory_at = machine.memory(), load.elapsed
+            try:
+                self._memory, self._memory_at = machine.memory(), load.elapsed
+            except OSError:  # no descriptor is left to look with: not the moment for another process
+                return
         change = tuner.decide(period, waiting=self._parse.waiting, memory=self._memory)
         if change is not None:
             logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import itertools
 import logging
 from dataclasses import dataclass
@@ -292,6 +293,31 @@ def test_heavy_crawl_gets_more_processes(
     assert {page["outcome"] for page in crawled.map["pages"]} == {"ok"}
     assert len(crawled.map["pages"]) == 151
     assert resized(caplog)[0].startswith("parse.resized from=1 to=2 reason=1 process "), resized(caplog)
+
+
+@pytest.mark.usefixtures("_often")
+def test_memory_that_cannot_be_looked_at_changes_nothing(
+    crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's files need descriptors, and a crawl may have them all."""
+    looks: list[int] = []
+
+    def memory() -> int:
+        looks.append(1)
+        if len(looks) > 1:
+            raise OSError(errno.EMFILE, "Too many open files", "/proc/meminfo")
+        return ROOMY
+
+    monkeypatch.setattr(machine, "memory", memory)
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    caplog.set_level(logging.INFO)
+    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(20)))})
+
+    crawled = crawl(f"{HOST}/", fetcher=fake, parse_procs=None, rps=25)
+
+    assert len(crawled.map["pages"]) == 21
+    assert len(looks) > 1
+    assert resized(caplog) == []
 
 
 @pytest.mark.usefixtures("_often")

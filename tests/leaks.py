@@ -51,7 +51,7 @@ def since(before: Snapshot) -> list[str]:
         with contextlib.suppress(psutil.Error):
             psutil.Process(pid).wait(max(0.01, end - time.monotonic()))
     now = take()
-    if any((now.descriptors - before.descriptors, now.children - before.children, now.semaphores - before.semaphores)):
+    while _is_more(now, before) and time.monotonic() < end:
         gc.collect()  # a socket or Popen object in a reference cycle is late, not lost; a leak stays
         now = take()
     return [
@@ -60,6 +60,12 @@ def since(before: Snapshot) -> list[str]:
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
         *(f"/dev/shm/{name}" for name in now.semaphores - before.semaphores),
     ]
+
+
+def _is_more(now: Snapshot, before: Snapshot) -> bool:
+    return bool(
+        now.descriptors - before.descriptors or now.children - before.children or now.semaphores - before.semaphores
+    )
 
 
 def semaphores() -> frozenset[str]:

@@ -951,3 +951,7 @@ def test_bug_in_the_keeper_reaches_the_main_thread(
 
     with pytest.raises(ZeroDivisionError):
         crew.until(lambda: False)
+
+    keeper = crew.pool._keeper
+    assert keeper is not None
+    keeper._thread.join(LIMIT)  # so that closing meets a thread that has ended, which the descriptors outlive

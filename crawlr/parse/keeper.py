@@ -76,15 +76,17 @@ class Keeper:
     def close(self, *, kill: bool) -> None:
         """Every process and thread is gone. Without `kill` they may first finish the call they are at, within a
         limit."""
-        if not self._thread.is_alive():
+        if self._wake < 0:
             return
-        self._order("kill" if kill else "dismiss", None)
-        self._thread.join(DISMISS_LIMIT + 2 * END_LIMIT)
+        if self._thread.is_alive():  # else it failed, and has said so
+            self._order("kill" if kill else "dismiss", None)
+            self._thread.join(DISMISS_LIMIT + 2 * END_LIMIT)
         if self._thread.is_alive():  # it waits for a process to come up
             self._place.kill()
             self._thread.join(2 * END_LIMIT)
         os.close(self._wake)
         os.close(self._wake_reader)
+        self._wake = self._wake_reader = -1
 
     def _order(self, what: str, process: ParseProcess | None) -> None:
         self._orders.append((what, process))

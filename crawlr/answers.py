@@ -35,7 +35,7 @@ MAX_LOCAL_FAULTS = 20
 
 
 class Answers:
-    """Decides about answers, one at a time. `withheld`: permits that faults of this machine have taken out of use."""
+    """Decides about answers, one at a time."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Answers:
         self._clock = clock
         self._local_faults = 0  # moments of shortage since the last exchange that worked
         self._next_local_fault = 0.0
-        self.withheld = 0
+        self._withheld = 0  # permits that faults of this machine have taken out of use
 
     def fetched(self, done: FetchDone) -> None:
         """Take in one answer, of a page or of an errand."""
@@ -100,10 +100,10 @@ class Answers:
         self._local_faults += 1
         if self._local_faults > MAX_LOCAL_FAULTS:
             raise MachineError(f"this machine can't open connections: {failure.error}; raise its limits, then --resume")
-        for _ in range((self._options.concurrency - self.withheld) // 2):
+        for _ in range((self._options.concurrency - self._withheld) // 2):
             if not self._fetch.acquire():
                 break
-            self.withheld += 1  # a permit that is kept is a request less at once
+            self._withheld += 1  # a permit that is kept is a request less at once
         self._say_once("local", f"this machine is short of resources ({failure.error}): fewer requests at once")
 
     def _retry(self, number: int, asked: Asked, result: FetchedPage | FetchFailure) -> bool:

@@ -50,22 +50,18 @@ def since(before: Snapshot) -> list[str]:
     for pid in _children() - before.children:
         with contextlib.suppress(psutil.Error):
             psutil.Process(pid).wait(max(0.01, end - time.monotonic()))
-    now = take()
-    while _is_more(now, before) and time.monotonic() < end:
+    while (left := _more(take(), before)) and time.monotonic() < end:
         gc.collect()  # a socket or Popen object in a reference cycle is late, not lost; a leak stays
-        now = take()
+    return left
+
+
+def _more(now: Snapshot, before: Snapshot) -> list[str]:
     return [
         *(f"thread {thread.name}" for thread in now.threads - before.threads if thread.is_alive()),
         *(f"process {pid}: {_command(pid)}" for pid in now.children - before.children),
         *(f"descriptor {number}: {_target(number)}" for number in sorted(now.descriptors - before.descriptors)),
         *(f"/dev/shm/{name}" for name in now.semaphores - before.semaphores),
     ]
-
-
-def _is_more(now: Snapshot, before: Snapshot) -> bool:
-    return bool(
-        now.descriptors - before.descriptors or now.children - before.children or now.semaphores - before.semaphores
-    )
 
 
 def semaphores() -> frozenset[str]:

@@ -30,6 +30,12 @@ class Page:
     """Returned instead of an answer."""
 
 
+def star(host: str, count: int, leaf: Page | None = None) -> dict[str, Page]:
+    """A root that links to `count` pages, "/0" and so on, each of them `leaf`; None: they are not found."""
+    paths = tuple(f"/{number}" for number in range(count))
+    return {f"{host}/": Page(links=paths)} | ({f"{host}{path}": leaf for path in paths} if leaf is not None else {})
+
+
 class FakeWeb:
     """Implements Fetcher (fetch, interrupt, close). An unknown URL, robots.txt included, is 404."""
 

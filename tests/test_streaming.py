@@ -9,14 +9,13 @@ import pytest
 
 import crawlr
 from crawlr.errors import OptionsError
-from tests.fakeweb import FakeWeb, Page
+from tests.fakeweb import FakeWeb, Page, star
 
 HOST = "http://site.test"
 
 
 def many(count: int) -> FakeWeb:
-    pages = {f"{HOST}/{i}": Page() for i in range(count)}
-    return FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(count))), **pages})
+    return FakeWeb(star(HOST, count, Page()))
 
 
 def crawl_threads() -> list[str]:

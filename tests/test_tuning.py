@@ -24,7 +24,7 @@ from crawlr.tuning import (
     first_number,
 )
 from tests.conftest import Crawl
-from tests.fakeweb import FakeWeb, Page
+from tests.fakeweb import FakeWeb, Page, star
 
 HOST = "http://site.test"
 PERIOD = 0.25
@@ -267,7 +267,7 @@ def test_polite_crawl_gives_idle_processes_up(
     """Four cores suggest three processes; at 25 pages a second one is enough, and the log says why."""
     monkeypatch.setattr(machine, "cores", lambda: 4)
     caplog.set_level(logging.INFO)
-    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(60)))})
+    fake = FakeWeb(star(HOST, 60))
 
     crawled = crawl(f"{HOST}/", fetcher=fake, parse_procs=None, rps=25)
 
@@ -285,8 +285,7 @@ def test_heavy_crawl_gets_more_processes(
     """It begins with one, everybody waits for it, and others come; nothing is lost on the way."""
     monkeypatch.setattr(machine, "cores", lambda: 2)
     caplog.set_level(logging.INFO)
-    pages = {f"{HOST}/{i}": Page(body=HEAVY) for i in range(150)}
-    pages[f"{HOST}/"] = Page(links=tuple(f"/{i}" for i in range(150)))
+    pages = star(HOST, 150, Page(body=HEAVY))
 
     crawled = crawl(f"{HOST}/", fetcher=FakeWeb(pages), parse_procs=None, concurrency=20)
 
@@ -311,7 +310,7 @@ def test_memory_that_cannot_be_looked_at_changes_nothing(
     monkeypatch.setattr(machine, "memory", memory)
     monkeypatch.setattr(machine, "cores", lambda: 4)
     caplog.set_level(logging.INFO)
-    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(20)))})
+    fake = FakeWeb(star(HOST, 20))
 
     crawled = crawl(f"{HOST}/", fetcher=fake, parse_procs=None, rps=25)
 
@@ -324,7 +323,7 @@ def test_memory_that_cannot_be_looked_at_changes_nothing(
 def test_number_that_was_given_stays(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
     """--parse-procs 2 means two, whatever is measured."""
     caplog.set_level(logging.INFO)
-    fake = FakeWeb({f"{HOST}/": Page(links=tuple(f"/{i}" for i in range(20)))})
+    fake = FakeWeb(star(HOST, 20))
 
     crawl(f"{HOST}/", fetcher=fake, parse_procs=2, rps=25)
 

@@ -2,9 +2,10 @@
 
 From: document (text), before it asks an engine. To: document, as Elements. Runs in parse processes. Pure.
 
-Most pages are written by programs: no `>` stands in a value, and most of their tags stood on pages before. So a page is
-cut into its sources, what reaches from each `<` to the first `>`, by one regular expression; and what a source says is
-looked up, or read and remembered. That a source is one tag is proven and not assumed. The proof, along the page:
+Most pages are written by programs: no `>` stands in a value, most tags say nothing that is wanted, and most of the
+others stood on pages before. So a page is cut into its sources, what reaches from each `<` to the first `>`, by one
+regular expression, which passes by what is plainly a tag that is not wanted; and what a source says is looked up, or
+read and remembered. That a source is one tag is proven and not assumed. The proof, along the page:
 
 - Before a `<` that opens something the tokenizer of the standard (HTML §13.2.5) reads text.
 - A source that is a tag by the standard's grammar, all of it, ends where that tag does, at the `>`: text follows. One
@@ -39,14 +40,12 @@ def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements |
     """
     if text.rfind("<") > text.rfind(">"):
         return None  # cut off within a tag
-    sources = _sources(wanted).findall(text)
-    if len(sources) > _MOST_OPEN and len(sources) - text.count("</") > _MOST_OPEN:
+    if _is_broken(text):
         return None
+    once = once and "form" not in wanted  # of which there may be one
+    sources = _sources(wanted, without_fragments=once and "a" in wanted).findall(text)
     try:
-        if once and "form" not in wanted:
-            found = _places(wanted).of(sources)
-        else:
-            found = list(filter(None, map(_tags(wanted).__getitem__, sources)))
+        found = list(filter(None, map(_tags(wanted).__getitem__, dict.fromkeys(sources) if once else sources)))
     except _NotPlainError:
         return None
     if "form" in wanted and sum(name == "form" for name, _ in found) > 1:
@@ -57,6 +56,14 @@ def scan(text: str, wanted: frozenset[str], *, once: bool = False) -> Elements |
     return Elements([each for each in found if each[0] != "title"], titles[0][1]["text"])
 
 
+def _is_broken(text: str) -> bool:
+    """Whether it leaves more than _MOST_OPEN elements open. To count is slow: only where a stretch as long has no end
+    tag, as it is when none of them is closed."""
+    stretches = range(0, len(text) - _MOST_OPEN, _MOST_OPEN)
+    has_stretch = any(text.find("</", at, at + _MOST_OPEN) < 0 for at in stretches)
+    return has_stretch and text.count("<") - 2 * text.count("</") > _MOST_OPEN
+
+
 _SHAPES = frozenset({
     "animate", "animatetransform", "circle", "clippath", "defs", "ellipse", "g", "line", "lineargradient", "mask",
     "path", "polygon", "polyline", "radialgradient", "rect", "stop", "symbol", "text", "tspan", "use",
@@ -65,8 +72,15 @@ _LABELS = ("desc", "title")  # HTML stands in these
 
 
 @cache
-def _sources(wanted: frozenset[str]) -> re.Pattern[str]:
-    return tokens.sources(RAW_TEXT, root="svg", inner=_SHAPES - wanted, labels=_LABELS)
+def _sources(wanted: frozenset[str], *, without_fragments: bool) -> re.Pattern[str]:
+    return tokens.sources(
+        RAW_TEXT,
+        root="svg",
+        inner=_SHAPES - wanted,
+        labels=_LABELS,
+        special=wanted | _NEVER_PLAIN | {"image"},
+        shortened=[_LINK_TO_PART] if without_fragments else [],
+    )
 
 
 @cache
@@ -85,13 +99,16 @@ _MOST_CHARACTERS = 2_000_000
 _OF_ITSELF = 60
 """So many more does each count: what it takes beside its text."""
 _LONGEST_TAG, _MOST_ATTRIBUTES = 500, 8
-_UNKNOWN: Element = ("", {})
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
-_ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z-]++="[^"]*+"'
-_LINK = compiled(rf'<a (?:{_ATTRIBUTE} )*+href="([^"&\0]*+)"(?: {_ATTRIBUTE})*+')
+_ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z0-9-]++="[^"<>]*+"'
+_BEFORE = rf'a (?:class="[^"<>]*+" )?+(?:{_ATTRIBUTE} )*+href="'
+_AFTER = rf'"(?: {_ATTRIBUTE})*+>'
+# Up to where its fragment begins. White space there is no end of the address, as it would be without a fragment.
+_LINK_TO_PART = rf'{_BEFORE}[^"&<>#\0]*+(?<![\0-\x20])(?=#[^"<>]*+{_AFTER})'
+_LINK = compiled(rf'<{_BEFORE}([^"&>\0]*+)(?:{_AFTER})?+')
 # A start tag as programs write it, and what it says.
-_WRITTEN = compiled('<([a-z][a-z0-9]*+)(?: [a-z-]++="[^"]*+")*+')
-_WRITTEN_ATTRIBUTE = re.compile(' ([a-z-]+)="([^"]*)"')
+_WRITTEN = compiled('<([a-z][a-z0-9]*+)(?: [a-z0-9-]++="[^"]*+")*+>')
+_WRITTEN_ATTRIBUTE = re.compile(' ([a-z0-9-]+)="([^"]*)"')
 _NOT_AS_WRITTEN = RAW_TEXT | _NEVER_PLAIN | {"image"}
 
 
@@ -100,7 +117,7 @@ class _NotPlainError(Exception):
 
 
 class _Tags(Remembered[str, Element | None]):
-    """Source -> what it says if it is wanted, else None."""
+    """Source -> what it says if it is wanted, else None. A link without a `>` is one that was shortened."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
         super().__init__(_MOST_CHARACTERS)
@@ -133,9 +150,9 @@ class _Tags(Remembered[str, Element | None]):
         name, end = tokens.lower_case(tag[tokens.NAME]), source.find(">")
         if name == "svg" and _drawing(self._wanted).fullmatch(source):
             return None
-        if tag.end() != (end if end >= 0 else len(source)):
+        if tag.end() != end:
             raise _NotPlainError
-        if end >= 0 and tokens.end_of_raw_text(name, f"{source}</{name}>", end + 1) != len(source):
+        if name in RAW_TEXT and tokens.end_of_raw_text(name, f"{source}</{name}>", end + 1) != len(source):
             raise _NotPlainError  # a script in a script
         if name in _NEVER_PLAIN and not tag[tokens.CLOSING]:
             raise _NotPlainError
@@ -148,48 +165,9 @@ class _Tags(Remembered[str, Element | None]):
         return (name, tokens.attributes(tag[tokens.SOURCE])) if name in self._wanted else None
 
 
-class _Places:
-    """The same, but that each element is given once, and a link to a part of a page as one to all of it."""
-
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self._tags = _tags(wanted)
-        self._is_wanted = "a" in wanted
-        self._links: Remembered[str, tuple[Element, int]] = Remembered(_MOST_CHARACTERS)
-        """Source of a link without its fragment -> what it says, and where the fragment stood."""
-
-    def of(self, sources: list[str]) -> list[Element]:
-        tags, links = self._tags, self._links
-        found: dict[int, Element] = {}  # by identity
-        for source in dict.fromkeys(sources):
-            element = tags.get(source, _UNKNOWN)
-            if element is _UNKNOWN:
-                cut = source.find("#")
-                if cut < 0:
-                    element = tags[source]
-                else:
-                    link = links.get(source[:cut] + source[source.find('"', cut) :])
-                    element = link[0] if link is not None and link[1] == cut else self._read(source, cut)
-            if element:
-                found[id(element)] = element
-        return list(found.values())
-
-    def _read(self, source: str, cut: int) -> Element | None:
-        end = source.find('"', cut) if self._is_wanted else -1
-        rest = source[:cut] + source[end:]
-        link = _LINK.fullmatch(rest) if end >= 0 else None
-        if link is None or link.end(1) != cut or " " >= link[1][-1:] > "":  # white space is no end without its `#`
-            return self._tags[source]
-        element = "a", {"href": link[1]}
-        if len(source) <= _LONGEST_TAG:
-            self._links.keep(rest, (element, cut), len(source) + _OF_ITSELF)
-        return element
-
-
 _tags = cache(_Tags)
-_places = cache(_Places)
 
 
 def forget() -> None:
     """Know no source, as in a new process."""
     _tags.cache_clear()
-    _places.cache_clear()

@@ -103,25 +103,47 @@ def tag_like(names: Iterable[str], *, closed: Iterable[str] = ()) -> re.Pattern[
     return compiled(rf"<(?={_two_letters((*names, *closed))})(?:{'|'.join(either)})")
 
 
-def sources(raw: Iterable[str], *, root: str, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:
+def sources(
+    raw: Iterable[str],
+    *,
+    root: str,
+    inner: Iterable[str],
+    labels: Iterable[str],
+    special: Iterable[str],
+    shortened: Iterable[str] = (),
+) -> re.Pattern[str]:
     """A pattern for what reaches from each `<` that opens something to the first `>` behind it, wherever that stands.
 
-    For `findall` on a text with a `>` behind its last `<`. The `>` is left out, and so are end tags without attributes.
+    For `findall` on a text with a `>` behind its last `<`. End tags without attributes are left out, and start tags as
+    programs write them (`_passed_by`), but for those of the names `special`: four of five sources.
     Further reach: comments; start tags of `raw`, if they are titles or have a `<` in their text, with their text; and
     elements `root`: to their end those that only draw, to the end of the text the others, so that none is tried twice.
+    Less far reaches what one of the expressions `shortened` matches behind a `<`.
     """
     drawing = _drawing(root, inner, labels)
-    special = [*map(_with_text, sorted(raw)), rf"(?:{drawing}|{_any_of([root])}(?s:.*+))"]
-    return compiled(
-        rf"<(?!/[a-zA-Z0-9]++>)(?:{_COMMENT}|(?={_two_letters((*raw, root))})(?:{'|'.join(special)})|[a-zA-Z/!?][^>]*+)"
-    )
+    texts = [*map(_with_text, sorted(raw)), rf"(?:{drawing}|{_any_of([root])}(?s:.*+))"]
+    of_these = rf"(?={_two_letters((*raw, root))})(?:{'|'.join(texts)})"
+    ways = "|".join([*shortened, _COMMENT, of_these, "[a-zA-Z/!?][^>]*+>"])
+    return compiled(rf"<(?!/[a-zA-Z0-9]++>)(?!{_passed_by({*special, *raw, root})})(?:{ways})")
+
+
+_COMMON = ("p", "li", "td", "tr", "th", "strong", "section", "b", "br", "i", "img", "input", "label", "main", "nav",
+           "pre", "small", "sub", "sup", "table", "tbody", "thead")  # fmt: skip
+
+
+def _passed_by(special: set[str]) -> str:
+    """An expression behind a `<` for a start tag as programs write it: no bracket stands in it, its quotes are double,
+    and its name is common or has a first letter that no name of `special` has, so that one look tells it from them."""
+    letters = "".join(sorted(set("abcdefghijklmnopqrstuvwxyz") - {name[0] for name in special}))
+    names = [name for name in ("span", f"[{letters}][a-z0-9]*+", *_COMMON) if name not in special]
+    return rf'(?:{"|".join(names)})(?: class="[^"<>]*+")?+(?: [a-z0-9-]++="[^"<>]*+")*+(?: ?/)?+>'
 
 
 def _with_text(name: str) -> str:
     """An expression for a start tag of raw text behind its `<`."""
     tag, end = _any_of([name]), f"</{_any_of([name])}"
-    alone = rf"(?=>[^<]*+{end})|" if name != "title" else ""
-    return rf"{tag}[^>]*+(?:{alone}>[^<]*+(?:(?!{end})<[^<]*+)*+)"
+    alone = rf"(?=[^<]*+{end})|" if name != "title" else ""
+    return rf"{tag}[^>]*+>(?:{alone}[^<]*+(?:(?!{end})<[^<]*+)*+)"
 
 
 def drawing(root: str, *, inner: Iterable[str], labels: Iterable[str]) -> re.Pattern[str]:

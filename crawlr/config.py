@@ -14,7 +14,8 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.config_file import FOUND, NAMES, URLS, nearest, read_file
 from crawlr.errors import CrawlrError, OptionsError, StateError
@@ -35,8 +36,7 @@ NOT_OF_A_CRAWL = {URLS, *_SCREEN}
 """Names that Options does not have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """The values that count, as they were given. Made by gather, read by cli."""
 
     values: dict[str, object]

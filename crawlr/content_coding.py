@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 __all__ = ["ACCEPT_ENCODING", "Decoded", "decode"]
 
@@ -31,8 +32,7 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # the second: a frame to be skipped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
+class Decoded(Struct, frozen=True, kw_only=True):
     """A body without its content codings. Made by `decode`, read by whoever parses it.
 
     With a fault `data` is what could be unpacked before it. `error` says more, for people; None without a fault.

@@ -10,14 +10,14 @@ that it made.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from crawlr.records import PauseRequested, ResumeRequested, StopReason, StopRequested
 from crawlr.status import CrawlState, CrawlStatus, Phase
@@ -32,8 +32,7 @@ POLL_SECONDS = 0.25
 """Between two looks at the caller's `stop=`: an Event has no way to wake somebody who waits for something else, too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusRequested:
+class StatusRequested(Struct, frozen=True, kw_only=True):
     """The question how the crawl stands. Made by `Control.status`, read by `Control.receive`, which answers it."""
 
     answer: queue.SimpleQueue[CrawlStatus]
@@ -89,7 +88,7 @@ class Control:
             except queue.Empty:
                 pass
         latest = self._latest
-        return dataclasses.replace(latest, elapsed=self._elapsed(), paused=self.paused)
+        return structs.replace(latest, elapsed=self._elapsed(), paused=self.paused)
 
     # ------------------------------------------------------------------ for the main thread
 
@@ -128,7 +127,7 @@ class Control:
 
     def finish(self, reason: StopReason) -> None:
         """Note why the crawl ended."""
-        self._latest = dataclasses.replace(self._latest, stop_reason=reason)
+        self._latest = structs.replace(self._latest, stop_reason=reason)
 
     def receive(self, message: object) -> bool:
         """Do what a message asks; False when it is none of these."""
@@ -188,7 +187,7 @@ class Control:
         return CrawlState.PAUSED if self.is_paused and self._phase is not Phase.WRITING else CrawlState.RUNNING
 
     def _look(self) -> CrawlStatus:
-        bare = dataclasses.replace(
+        bare = structs.replace(
             self._latest, state=self._state(), phase=self._phase, elapsed=self._elapsed(), paused=self.paused
         )
         self._latest = self._fill(bare)
@@ -202,4 +201,4 @@ def _as_it_was(status: CrawlStatus) -> CrawlStatus:
 def _ended(status: CrawlStatus) -> CrawlStatus:
     """Nothing is under way any more; what waited still does, for a resume."""
     reason = status.stop_reason or StopReason.ERROR
-    return dataclasses.replace(status, stop_reason=reason, in_flight=0, parsing=0, hosts=(), hosts_active=0)
+    return structs.replace(status, stop_reason=reason, in_flight=0, parsing=0, hosts=(), hosts_active=0)

@@ -15,7 +15,8 @@ import logging
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr import failpoints
 from crawlr.answers import Answers
@@ -46,8 +47,7 @@ CONTENT_SIZE = 16 * 1024 * 1024
 STATUS_SECONDS = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """How the loop ended. Made here, read by api."""
 
     reason: StopReason

@@ -13,7 +13,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.fetch import redirects, retry, robots
 from crawlr.fetch.pool import FetchDone
@@ -35,8 +36,7 @@ MAX_SITEMAP_FILES = 500
 _DEAD = frozenset({Outcome.DNS_ERROR, Outcome.REFUSED, Outcome.CONNECT_TIMEOUT, Outcome.TLS_ERROR})
 
 
-@dataclass(slots=True, kw_only=True)
-class _Errand:
+class _Errand(Struct, kw_only=True):
     """`asker`: the origin whose rules or URLs it is about. `level`: of a sitemap below index files."""
 
     kind: TaskKind

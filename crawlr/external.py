@@ -9,7 +9,6 @@ A target is not asked when its host is in scope (a filter of the user's refused 
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import queue
 import random
@@ -17,7 +16,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from crawlr import scope as scope_rules
 from crawlr.control import Control
@@ -69,8 +69,7 @@ def classify(status: int | None, outcome: str) -> ExternalClass:
     return ExternalClass.BROKEN if status is None or status >= 400 else ExternalClass.OK
 
 
-@dataclass(slots=True, kw_only=True)
-class _Errand:
+class _Errand(Struct, kw_only=True):
     """`asker`: the origin whose links wait for it, of a robots.txt."""
 
     url: str
@@ -152,7 +151,7 @@ class ExternalCheck:
 
     def fill(self, bare: CrawlStatus) -> CrawlStatus:
         """The check at this moment: a status with its own hosts put into that of the crawl that ended."""
-        return dataclasses.replace(fill_in(bare, self._frontier, self._clock()), parsing=0, limiter=None)
+        return structs.replace(fill_in(bare, self._frontier, self._clock()), parsing=0, limiter=None)
 
     def _queue_all(self) -> int:
         """Let every target wait that is to be asked; how many these are."""

@@ -13,7 +13,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr import selectors
 
@@ -24,8 +25,7 @@ Function = str | Callable[..., object]
 _NAME = re.compile(r"\w[\w .:-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractRules:
+class ExtractRules(Struct, frozen=True, kw_only=True):
     """What is taken out of each page. Made by options, read by parse.extraction in parse processes."""
 
     function: Function | None = None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from crawlr.errors import OptionsError
 
@@ -46,8 +47,7 @@ class Columns(StrEnum):
     ADVERTOOLS = "advertools"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True):
     """One file to write."""
 
     path: str
@@ -55,8 +55,7 @@ class Output:
     format: Format
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """One output that is in its place. Made by crawlr.outputs, read by the screen."""
 
     path: str

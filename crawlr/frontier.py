@@ -20,7 +20,8 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from crawlr.known import KnownUrls, State
 from crawlr.order import Levels, Queue
@@ -28,8 +29,7 @@ from crawlr.order import Levels, Queue
 __all__ = ["Frontier", "Gate", "Host", "Origin", "Take"]
 
 
-@dataclass(slots=True)
-class Host:
+class Host(Struct):
     """The clock of one host (host and port; http and https on their default ports are one).
 
     `next_at` is when its next request may start; a take moves it on by `interval` seconds.
@@ -65,8 +65,7 @@ class Gate:
     """The coordinator decides for all of its URLs without a request (dead, or robots.txt unreachable)."""
 
 
-@dataclass(slots=True)
-class Origin:
+class Origin(Struct):
     """What waits at one origin (scheme, host, port).
 
     `queue` holds ids: filled by `add`, emptied by `take`. `again` are retries whose time has come. `errands` are
@@ -96,8 +95,7 @@ class Origin:
         return work and self.gate in (Gate.UNKNOWN, Gate.OPEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(Struct, frozen=True):
     """One thing to request: a URL's id, an errand (negative), or None for the robots.txt of `origin`, whose gate is
     ASKED now.
     """

@@ -7,8 +7,9 @@ it. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from crawlr import option_values
 
@@ -52,8 +53,7 @@ ACCEPTED = "some of " + ",".join(_FORMS.get(name, name) for name in Name if name
 ACCEPTED_BY_DIFF = "some of " + ",".join(_FORMS.get(name, name) for name in Name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     """One thing to look for. `limit`: seconds, bytes or links; None where the name says all."""
 
     name: Name
@@ -62,8 +62,7 @@ class Gate:
     """As it was given, such as "slow=2s"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class Violation(Struct, frozen=True, kw_only=True):
     """One URL that a gate stops at. Made by crawlr.gates, read by junit and the screen."""
 
     url: str
@@ -72,8 +71,7 @@ class Violation:
     """What is wrong, without the URL."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """What came of asking one gate. Made by crawlr.gates."""
 
     gate: Gate

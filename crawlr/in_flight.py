@@ -10,7 +10,7 @@ is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlr.frontier import Frontier, Host
 from crawlr.ledger import Finished, Ledger
@@ -24,8 +24,7 @@ FIRST_GUESS = 2 * 1024 * 1024
 """The size of a body while nothing is known of their size."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, kw_only=True):
     """One URL in flight."""
 
     url: str

@@ -15,9 +15,10 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from crawlr import failpoints
 from crawlr.errors import MachineError, StateError
@@ -77,8 +78,7 @@ ExternalRow = tuple[int, int | None, str, str, str | None]
 """id, status, outcome, class, error"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinksOf:
+class LinksOf(Struct, frozen=True, kw_only=True):
     """What a finished page leads to. Made by the journal, read by the coordinator when a depth falls."""
 
     targets: bytes

@@ -16,8 +16,9 @@ import json
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from crawlr import scope as scope_rules
 from crawlr.frontier import Frontier, Origin
@@ -37,8 +38,7 @@ _LONGEST_ROBOTS = 64 * 1024
 _SINK_SLICE = 2000  # pages whose links are looked at again in one commit
 
 
-@dataclass(slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, kw_only=True):
     """One page's final answer before it is committed. Made by the coordinator, read here."""
 
     id: int
@@ -94,8 +94,7 @@ class Finished:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """Why every URL of an origin ends without a request: as a page with `outcome`, or skipped for `reason`."""
 
     outcome: Outcome | None = None
@@ -103,8 +102,7 @@ class Verdict:
     error: str
 
 
-@dataclass(slots=True)
-class Committed:
+class Committed(Struct):
     """What a group commit made final, in order. Made here, read by the coordinator for the screen and on_page."""
 
     pages: list[PageRecord] = field(default_factory=list)

@@ -9,7 +9,7 @@ the rest of the time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlr.stats import Stages, Wait
 
@@ -19,8 +19,7 @@ _FULL = 0.85
 """From this share of busy time on a stage is the limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(Struct, frozen=True, kw_only=True):
     """One period of a crawl. Seconds of parsing are summed over all processes, hand-off included."""
 
     stages: Stages

@@ -7,10 +7,11 @@ thread.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Callable
+
+from msgspec import structs
 
 from crawlr import limits, machine
 from crawlr.frontier import Frontier
@@ -63,7 +64,7 @@ class Monitor:
     def fill(self, bare: CrawlStatus) -> CrawlStatus:
         """The crawl at this moment, for whoever asks: a status with the figures of a crawl put in."""
         counts = self._counts
-        return dataclasses.replace(
+        return structs.replace(
             fill_in(bare, self._frontier, self._clock()),
             pages=counts.pages,
             ok=counts.ok,
@@ -95,9 +96,7 @@ class Monitor:
             rate = f"Crawl-delay {slowest:g}s"
         elif not options.rps:
             rate = f"--per-host {options.per_host}"
-        stages = dataclasses.replace(
-            self._stages, waits=dict(self._stages.waits), rate_hosts=dict(self._stages.rate_hosts)
-        )
+        stages = structs.replace(self._stages, waits=dict(self._stages.waits), rate_hosts=dict(self._stages.rate_hosts))
         return limits.Load(
             stages=stages,
             elapsed=self._clock() - self._started,

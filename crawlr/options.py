@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
 from typing import Any
+
+from msgspec import Struct, structs
 
 from crawlr import __version__, extract_rules
 from crawlr.errors import OptionsError
@@ -37,11 +38,10 @@ PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """The effective values of one crawl. Durations in seconds, sizes in bytes, None = no limit."""
 
-    seeds: tuple[str, ...] = field(default=(), repr=False)
+    seeds: tuple[str, ...] = ()
     """With a scheme, else as the user gave them; resolved by the coordinator. Not in the repr: may hold a password."""
     depth: int | None = None
     max_pages: int | None = None
@@ -63,10 +63,10 @@ class Options:
     retries: int = 2
     max_redirects: int = 10
     max_body: int = 32 * MIB
-    header: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    cookie: str | None = field(default=None, repr=False)
-    auth: str | None = field(default=None, repr=False)
-    proxy: str | None = field(default=None, repr=False)
+    header: tuple[tuple[str, str], ...] = ()
+    cookie: str | None = None
+    auth: str | None = None
+    proxy: str | None = None
     """A proxy's URL, or "env"."""
     insecure: bool = False
     ca_bundle: str | None = None
@@ -167,9 +167,12 @@ class Options:
             read["nofollow"] = "page" if options.robots else "ignore"
         return cls(**read)
 
+    def __repr__(self) -> str:
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self.effective().items())})"
+
     def effective(self) -> dict[str, object]:
         """Every value but the seeds, ready for JSON, secrets masked: `options` of sitemap.json."""
-        shown: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        shown: dict[str, object] = structs.asdict(self)
         del shown["seeds"]
         shown["header"] = [f"{name}: {MASK}" for name, _ in self.header]
         shown["cookie"] = self.cookie and MASK

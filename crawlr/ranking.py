@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.view import CrawlView
 
@@ -21,8 +22,7 @@ _ENOUGH = 1e-6
 _MOST_ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Degrees:
+class Degrees(Struct, frozen=True, kw_only=True):
     """Edges by id of the URL, as listed in the view: each pair of pages once."""
 
     into: array[int]

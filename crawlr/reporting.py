@@ -5,8 +5,9 @@ From: the coordinator and api.run, always in the main thread. To: progress.Scree
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from crawlr.formats import Written
 from crawlr.gate_rules import Result
@@ -16,8 +17,7 @@ from crawlr.records import PageRecord, SkipReason, StopReason
 __all__ = ["Reporter", "SilentReporter", "Status", "Summary"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(Struct, frozen=True, kw_only=True):
     """The crawl at one moment, counted over all its runs. Made by the coordinator, read by the bar."""
 
     pages: int
@@ -34,8 +34,7 @@ class Status:
     """What holds the crawl back, in a word or two ("politeness", "parse"); None when that is not known yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """How a crawl ended. Made by api.run, read by the last lines on the screen and by the exit status."""
 
     pages: int

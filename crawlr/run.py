@@ -11,8 +11,9 @@ import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from crawlr import engines, limits, machine, map_head, outputs
 from crawlr.control import Control
@@ -33,7 +34,7 @@ from crawlr.records import PageRecord, StopReason
 from crawlr.reporting import Reporter, Summary
 from crawlr.result import CrawlResult
 from crawlr.scope import Scope
-from crawlr.sinks import files, junit, stats_json
+from crawlr.sinks import files, stats_json
 from crawlr.state import OpenState
 from crawlr.stats import Counts
 from crawlr.status import Phase
@@ -46,8 +47,7 @@ __all__ = ["Hooks", "Run"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Struct, frozen=True, kw_only=True):
     """What a caller of the library puts into a crawl. Made by api, read here and by the coordinator."""
 
     on_page: Callable[[PageRecord], object] | None = None
@@ -270,7 +270,8 @@ class Run:
         options = self._options
         if not options.gates and options.junit is None:
             return ()
-        from crawlr import gates  # with all it needs: only for who asks
+        from crawlr import gates  # with all they need: only for who asks
+        from crawlr.sinks import junit
 
         complete = ending.reason is StopReason.FINISHED
         found = gates.check(view, {"complete": complete, "stop_reason": ending.reason}, options.gates)

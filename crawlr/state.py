@@ -10,7 +10,8 @@ secrets) may change. Secrets are never stored.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.errors import OptionsError, StateError
 from crawlr.extract_rules import name_of
@@ -23,8 +24,7 @@ __all__ = ["OpenState", "open_state"]
 _REPLACEABLE = (StopReason.PAGE_BUDGET, StopReason.TIME_BUDGET)
 
 
-@dataclass(slots=True, kw_only=True)
-class OpenState:
+class OpenState(Struct, kw_only=True):
     """A journal that this crawl may write to, and what it was told when it was begun."""
 
     journal: Journal

@@ -6,8 +6,9 @@ From: the coordinator (one call an answer, result or wait). To: progress, --stat
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from crawlr.journal import Journal
 from crawlr.records import Outcome, PageRecord
@@ -15,8 +16,7 @@ from crawlr.records import Outcome, PageRecord
 __all__ = ["Counts", "ParseSample", "Period", "Stages", "Timeline", "Wait"]
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """Pages over all runs of a crawl, taken up from the journal at a resume."""
 
     pages: int = 0
@@ -66,8 +66,7 @@ class Wait(StrEnum):
     """Somebody asked that no request be started."""
 
 
-@dataclass(slots=True)
-class Stages:
+class Stages(Struct):
     """Seconds by stage since this run began; fetch and parse are summed over their slots."""
 
     fetch_busy: float = 0.0
@@ -107,8 +106,7 @@ class Stages:
         return self.parse_decode + self.parse_parse + self.parse_resolve + self.parse_extract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
+class Period(Struct, frozen=True, kw_only=True):
     """One row of the timeline: what happened in `seconds` up to `at` (seconds since the run began).
 
     Shares are 0 to 1.

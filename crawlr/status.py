@@ -6,11 +6,12 @@ programs. Pure.
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, structs, to_builtins
 
 from crawlr.frontier import Frontier, Host
 from crawlr.records import StopReason
@@ -50,8 +51,7 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostStatus:
+class HostStatus(Struct, frozen=True, kw_only=True):
     """One host (host and port). Times in seconds."""
 
     host: str
@@ -67,8 +67,7 @@ class HostStatus:
     """Between the starts of two of its requests: --rps or Crawl-delay; 0: no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlStatus:
+class CrawlStatus(Struct, frozen=True, kw_only=True):
     """A crawl at one moment. Pages, errors and bytes are counted over all of its runs, when they are committed."""
 
     state: CrawlState = CrawlState.READY
@@ -125,7 +124,7 @@ def fill_in(status: CrawlStatus, frontier: Frontier, now: float) -> CrawlStatus:
                 interval=round(host.interval, 6),
             )
         )
-    return dataclasses.replace(
+    return structs.replace(
         status,
         waiting=sum(waiting for _, _, waiting in active),
         in_flight=sum(host.in_flight for host in frontier.hosts.values()),
@@ -161,7 +160,7 @@ def lines(status: CrawlStatus) -> Iterator[str]:
 
 def document(status: CrawlStatus) -> dict[str, object]:
     """The status for programs, ready for JSON; its seconds end in `_s`."""
-    found = dataclasses.asdict(status)
+    found: dict[str, Any] = to_builtins(status)
     for name in ("elapsed", "paused"):
         found[f"{name}_s"] = round(found.pop(name), 3)
     hosts = list(found.pop("hosts"))

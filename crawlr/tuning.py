@@ -17,7 +17,8 @@ Then the main process lacks cores as well, and how many seconds of them it needs
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.limits import Load, limiter_word
 from crawlr.stats import Wait
@@ -50,8 +51,7 @@ SCARCE_SECONDS = 30.0
 """So long no process is added after that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """Another number of parser processes. Made by Tuner, carried out by the monitor."""
 
     procs: int

@@ -13,9 +13,10 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from itertools import compress
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from crawlr.journal import Journal
 from crawlr.known import FAR, Flag
@@ -31,7 +32,7 @@ from crawlr.records import (
 
 __all__ = ["PAGE_FIELDS", "Address", "CrawlView", "PageLinks", "Totals"]
 
-PAGE_FIELDS = tuple(field.name for field in fields(PageRecord))
+PAGE_FIELDS = PageRecord.__struct_fields__
 _PAGES = (  # in that order
     "SELECT u.id, u.url, u.depth, u.parent, p.status, p.outcome, p.error, p.links, p.millis, p.bytes, p.content_type,"
     " p.encoding, p.title, p.canonical, p.robots, u.root, p.redirect_to, p.redirect_url, p.attempts,"
@@ -73,8 +74,7 @@ class Address(NamedTuple):
     """Why it was skipped, when its turn came and a rule forbade it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageLinks:
+class PageLinks(Struct, frozen=True, kw_only=True):
     """The edges of one page, with what is known of each. Made by CrawlView, read by sinks."""
 
     source: int
@@ -86,8 +86,7 @@ class PageLinks:
     """The text of the first link to each target. None: not kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class Totals(Struct, frozen=True, kw_only=True):
     """What the lists of a view hold, counted."""
 
     pages: int

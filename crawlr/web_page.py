@@ -6,15 +6,15 @@ From: parsed (Content) and the coordinator (WebPage). To: the consumer of a WebS
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from crawlr.records import PageRecord
 
 __all__ = ["Content", "WebPage"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """What a page held, on its way to the consumer: it is never stored. Made by parsed, read by the coordinator."""
 
     headers: Mapping[str, str]
@@ -27,8 +27,7 @@ class Content:
         return len(self.text) + len(self.html)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebPage:
+class WebPage(Struct, frozen=True, kw_only=True):
     """One page whose document was read. Made by the coordinator, given to the consumer of a WebSource.
 
     crawlr keeps none of it but the record: what the consumer does not keep is gone when it returns.
@@ -36,13 +35,16 @@ class WebPage:
 
     record: PageRecord
     """What is known of the page, as sitemap.json will list it (depth and parent may still change)."""
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     """The header fields of the answer by their names in lower case; several of one name are joined by ", "."""
-    text: str = field(repr=False)
+    text: str
     """What a person reads: a line for each block, white space collapsed; without scripts, styles, templates and the
     title."""
-    html: str = field(repr=False)
+    html: str
     """The document, decoded; cut where the body was cut."""
+
+    def __repr__(self) -> str:
+        return f"WebPage(record={self.record!r})"
 
     @property
     def url(self) -> str:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct, to_builtins
 
 from crawlr import option_values
 from crawlr import scope as scope_rules
@@ -29,16 +30,14 @@ from crawlr.view import CrawlView
 __all__ = ["Answer", "Referring", "Step", "Verdict", "document", "explain", "plural"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """The rule that decides, by a name, and what it says, as the rest of a sentence about the URL."""
 
     rule: str
     says: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One URL on a way. `by`: seed, sitemap, link or redirect."""
 
     url: str
@@ -48,8 +47,7 @@ class Step:
     outcome: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Referring:
+class Referring(Struct, frozen=True, kw_only=True):
     """A page that leads to the URL. `kind`, `nofollow` and `text` are None where the crawl did not keep them."""
 
     url: str
@@ -60,8 +58,7 @@ class Referring:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """All that is known. The fields of a page are None for what is none."""
 
     url: str
@@ -103,7 +100,7 @@ def explain(view: CrawlView, head: Mapping[str, object], given: str) -> Answer:
 
 def document(answer: Answer) -> dict[str, object]:
     """The answer as plain values, for JSON."""
-    found = asdict(answer)
+    found: dict[str, object] = to_builtins(answer)
     found["robots"], found["merged_because"] = list(answer.robots), list(answer.merged_because)
     return found
 

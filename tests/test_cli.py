@@ -104,7 +104,7 @@ def test_option_reaches_the_crawl(text: str, name: str, expected: object) -> Non
 def test_every_option_of_the_crawl_is_in_the_grammar() -> None:
     """What can be set from Python can be set from the command line."""
     parsed = {action.dest for action in grammar.build_parser()._actions}
-    fields = set(Options.__dataclass_fields__)
+    fields = set(Options.__struct_fields__)
 
     assert fields - parsed == set()
     assert parsed - fields == {row.name for row in rows(SCREEN, CONFIG, ABOUT)} | {"input_file"}

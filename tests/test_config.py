@@ -425,7 +425,7 @@ def test_verbose_tells_every_value_and_where_it_was_said(run_cli: Any, site: Any
         "verbose=1 (command line)",
     ):
         assert f"INFO crawlr.cli: {line}\n" in ran.err
-    for name in Options.__dataclass_fields__:
+    for name in Options.__struct_fields__:
         assert f" {'urls' if name == 'seeds' else name}=" in ran.err
     assert "hush" not in ran.err
     assert ran.site_map.document["options"]["depth"] == 2

@@ -122,8 +122,8 @@ def test_fetch_and_parse_meet_only_in_the_coordinator() -> None:
 
 
 @pytest.mark.parametrize("name", ["errors", "records", "scrub", "option_values"])
-def test_lowest_layer_needs_the_standard_library_alone(name: str) -> None:
-    """What everything imports costs nothing to import."""
+def test_lowest_layer_needs_the_standard_library_and_structs_alone(name: str) -> None:
+    """What everything imports costs nothing to import; msgspec is what values are made of."""
     imported = set()
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -131,7 +131,7 @@ def test_lowest_layer_needs_the_standard_library_alone(name: str) -> None:
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported.add(node.module.partition(".")[0])
 
-    assert imported <= set(sys.stdlib_module_names)
+    assert imported <= {*sys.stdlib_module_names, "msgspec"}
 
 
 @pytest.mark.parametrize(

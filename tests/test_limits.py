@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from crawlr.limits import Load, limiter, limiter_word, predict
 from crawlr.records import FetchedPage, FetchFailure, FetchTask, FetchTiming, Outcome
@@ -139,7 +139,7 @@ def test_permits_without_exchanges_are_not_the_servers(fetch_busy: float, main_c
     stages = Stages(fetch_busy=fetch_busy, fetch_first_byte=fetch_busy)
     stages.waits[Wait.FETCH] = 9.0
 
-    assert limiter_word(dataclasses.replace(busy(stages), parse_busy=2.0, main_cpu=main_cpu)) == word
+    assert limiter_word(structs.replace(busy(stages), parse_busy=2.0, main_cpu=main_cpu)) == word
 
 
 @pytest.mark.alone

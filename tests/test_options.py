@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import pickle
@@ -390,7 +389,7 @@ def test_effective_values_are_all_values_but_the_seeds() -> None:
     """Every option stands in sitemap.json with the value that counted, as JSON."""
     effective = Options.make(SEED, depth=2).effective()
 
-    assert set(effective) == {field.name for field in dataclasses.fields(Options)} - {"seeds"}
+    assert set(effective) == set(Options.__struct_fields__) - {"seeds"}
     assert json.loads(json.dumps(effective)) == effective
     assert (effective["depth"], effective["parse_procs"], effective["nofollow"]) == (2, "auto", "page")
 
@@ -443,7 +442,7 @@ def test_options_are_values() -> None:
     options = Options.make(SEED, depth=1)
 
     assert pickle.loads(pickle.dumps(options)) == options == Options.make([SEED], depth="1")
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         options.depth = 2  # type: ignore[misc]  # the point of the test
 
 

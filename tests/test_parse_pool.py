@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import multiprocessing
 import multiprocessing.resource_tracker
 import os
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import structs
 
 from crawlr.errors import MachineError
 from crawlr.parse import child
@@ -359,7 +359,7 @@ def test_answer_of_a_process_given_up_is_dropped(driver: Callable[..., Driver]) 
 
 def test_failed_row_is_logged_and_is_a_failure(driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture) -> None:
     """A bug of ours on a page comes back as a value: parser_crash with its text, the traceback in the log."""
-    crew = driver(work=dataclasses.replace(poison.work(), function=poison.obey_with_a_bug))
+    crew = driver(work=structs.replace(poison.work(), function=poison.obey_with_a_bug))
     [number] = crew.submit("ok")
 
     assert crew.finish() == {number: CRASH}
@@ -416,7 +416,7 @@ def test_processes_that_cannot_start_stop_the_crawl(driver: Callable[..., Driver
 
 def test_parser_that_crashes_on_anything_stops_the_crawl(driver: Callable[..., Driver]) -> None:
     """A process must parse the sample page first: where even that crashes, pages are not guilty."""
-    work = dataclasses.replace(poison.work(), function=poison.obey_badly)
+    work = structs.replace(poison.work(), function=poison.obey_badly)
     crew = driver(pace=10, work=work)
     crew.submit("ok", "ok")
 

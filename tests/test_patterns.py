@@ -73,7 +73,7 @@ def used() -> Iterator[re.Pattern[str]]:
                 yield found
     wanted = links.wanted_names(None)
     yield scanner._stops(wanted)
-    yield plain._sources(wanted)
+    yield plain._sources(wanted, without_fragments=True)
     yield plain._drawing(wanted)
 
 

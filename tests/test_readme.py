@@ -71,7 +71,7 @@ def test_defaults_are_those_of_the_program() -> None:
             checked += 1
         elif default == "no limit":
             assert getattr(Options(), name) is None, spelling
-        elif default == "off" and name in Options.__dataclass_fields__:
+        elif default == "off" and name in Options.__struct_fields__:
             assert getattr(Options(), name) is False, spelling
 
     assert checked >= 15

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import itertools
 import logging
 from dataclasses import dataclass
 
 import pytest
+from msgspec import structs
 
 from crawlr import machine, monitor
 from crawlr.limits import Load
@@ -181,7 +181,7 @@ def test_main_process_without_a_core_to_spare_gets_no_competitor() -> None:
 def test_main_process_on_several_cores_does_not_keep_others_from_coming() -> None:
     """Decryption and libcurl run on many cores at once; while the parse processes have theirs, they are the limit."""
     load, waiting = HEAVY_SITE.period(2)
-    busy_main = dataclasses.replace(load, main_cpu=3 * PERIOD)
+    busy_main = structs.replace(load, main_cpu=3 * PERIOD)
     change = Tuner(cores=8).decide(busy_main, waiting=waiting, memory=ROOMY)
 
     assert change is not None

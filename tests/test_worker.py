@@ -4,7 +4,6 @@ real."""
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gzip
 import queue
 import subprocess
@@ -18,6 +17,7 @@ import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from crawlr.parse import document, sitemaps, worker
 from crawlr.parse.pool import ParsedBatch, ParseFailed, ParsePool
@@ -51,7 +51,7 @@ class Reader:
     """A worker and, beside it, what the main process knows of its link table: the two must never disagree."""
 
     def __init__(self, **options: Any) -> None:
-        self.worker = Worker(dataclasses.replace(SETTINGS, **options))
+        self.worker = Worker(structs.replace(SETTINGS, **options))
         self.table: list[str] = []
         """Number -> URL as it was first spelled."""
         self.sent: list[tuple[str, str]] = []
@@ -425,7 +425,7 @@ def parse_for_real(
 ) -> dict[int, PageResult | ParseFailed]:
     """The outcomes of these bodies in a real pool; `watch` is called after every message."""
     mailbox: queue.SimpleQueue[object] = queue.SimpleQueue()
-    pool = ParsePool(procs=procs, settings=dataclasses.replace(SETTINGS, **options), deliver=mailbox.put)
+    pool = ParsePool(procs=procs, settings=structs.replace(SETTINGS, **options), deliver=mailbox.put)
     found: dict[int, PageResult | ParseFailed] = {}
     pool.start()
     try:

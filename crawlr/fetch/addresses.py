@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlr.fetch.guard import Exchange, Trouble, local_fault
 from crawlr.records import Outcome
@@ -126,8 +127,7 @@ def is_metadata(address: _Address) -> bool:
     return _embedded(address) in _METADATA
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressPolicy:
+class AddressPolicy(Struct, frozen=True, kw_only=True):
     """Which addresses are refused: metadata addresses, unless they are a seed; on wish all that are not public."""
 
     block_private: bool = False

@@ -13,8 +13,8 @@ import os
 import socket
 import ssl
 import time
-from dataclasses import dataclass
 
+from msgspec import Struct
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.util.ssltransport import SSLTransport
 
@@ -71,8 +71,7 @@ def tls_context(*, insecure: bool, ca_bundle: str | None) -> ssl.SSLContext:
     return context
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class Route(Struct, frozen=True, kw_only=True):
     """How an origin is reached. The same for all its connections."""
 
     origin: Origin

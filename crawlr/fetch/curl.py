@@ -18,9 +18,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pycurl
+from msgspec import Struct
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from crawlr.fetch.addresses import AddressPolicy, Lookup, Resolver, literal_refusal, resolve_host, system_lookup
@@ -69,8 +69,7 @@ _NOT_TLS = re.compile(r"wrong version number|packet length too long|record layer
 _CUT = re.compile(r"unexpected eof|reset by peer|SSL_ERROR_SYSCALL|SSL_ERROR_ZERO_RETURN|broken pipe", re.IGNORECASE)
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class _Asked:
+class _Asked(Struct, frozen=True, eq=False, kw_only=True):
     """What all requests to one origin share. Compared by identity."""
 
     origin: Origin

@@ -9,13 +9,13 @@ thing that it does besides fetching is to parse a robots.txt, which a hostile si
 
 from __future__ import annotations
 
-import dataclasses
 import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct, structs
 
 from crawlr import content_coding
 from crawlr.errors import MachineError
@@ -41,8 +41,7 @@ class Fetcher(Protocol):
         """Give up what is held. No fetch is under way."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchDone:
+class FetchDone(Struct, frozen=True, kw_only=True):
     """A task that is over. Made by a fetch thread, read by the coordinator. Times in seconds."""
 
     task: FetchTask
@@ -144,7 +143,7 @@ def _read_robots(result: FetchedPage) -> tuple[FetchedPage, robots.RobotsRules]:
     fault = None if decoded.fault is None else Outcome(decoded.fault)
     is_cut = fault is Outcome.TRUNCATED and len(result.body) <= robots.MAX_BYTES  # and not by that limit
     if result.fault is None and (is_cut or fault is Outcome.DECODE_ERROR):
-        result = dataclasses.replace(result, fault=fault, error=decoded.error)
+        result = structs.replace(result, fault=fault, error=decoded.error)
     return result, robots.parse(decoded.data)
 
 

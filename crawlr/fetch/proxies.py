@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
 from requests.utils import get_environ_proxies, select_proxy
 
 from crawlr.fetch.guard import Exchange, Trouble, Wire
@@ -33,15 +33,17 @@ _SOCKS5_ERRORS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
+class Proxy(Struct, frozen=True, kw_only=True):
     """One proxy. Its user and password are never part of a message."""
 
     scheme: str
     host: str
     port: int
-    user: str | None = field(default=None, repr=False)
-    password: str = field(default="", repr=False)
+    user: str | None = None
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"Proxy(scheme={self.scheme!r}, host={self.host!r}, port={self.port})"
 
     def __str__(self) -> str:
         return f"proxy {self.host}:{self.port}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.content_coding import ACCEPT_ENCODING
 from crawlr.fetch.guard import Trouble
@@ -25,8 +26,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Scheme, host and port of a URL. `host`: a name or address (IPv6 without brackets), `authority`: as written."""
 
     scheme: str

@@ -6,9 +6,10 @@ From: the coordinator, with what a Fetcher returned. To: the frontier, as a dela
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
 
 from crawlr.records import FetchedPage, FetchFailure, Outcome
 
@@ -36,8 +37,7 @@ _FAULTS = frozenset(
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """One more try. `delay` in seconds; `holds_host`: until then nothing else of that host is asked for, either."""
 
     delay: float

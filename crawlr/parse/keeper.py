@@ -14,8 +14,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing import connection
+
+from msgspec import Struct
 
 from crawlr.parse import child
 from crawlr.parse.parse_process import END_LIMIT, ParseProcess
@@ -28,23 +29,20 @@ DISMISS_LIMIT = 1.0
 """Seconds in which dismissed processes may finish what they have."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartFailed:
+class StartFailed(Struct, frozen=True):
     """A process that could not be started. Made by Keeper, read by pool."""
 
     process: ParseProcess
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A process has ended, nobody asked it to. Made by Keeper, read by pool."""
 
     process: ParseProcess
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperFailed:
+class KeeperFailed(Struct, frozen=True):
     """A bug in the keeper's thread. Made by Keeper, raised by pool."""
 
     error: BaseException

@@ -20,10 +20,11 @@ import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import connection, context
 from multiprocessing.process import BaseProcess
+
+from msgspec import Struct, field
 
 from crawlr.parse import child
 from crawlr.records import RawBody
@@ -37,8 +38,7 @@ DYING_LIMIT = 0.2
 """Seconds to wait for the status of a process whose pipe is at its end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True):
     """What a parse process does: `initializer(*arguments)` once, then `function(batch)` for each batch."""
 
     initializer: Callable[..., None]
@@ -53,15 +53,13 @@ class Work:
     """What a fork server should have imported."""
 
 
-@dataclass(slots=True)
-class LinkTable:
+class LinkTable(Struct):
     """Number in one parse process's link table -> URL id. Filled by the coordinator, in the order of new_links."""
 
     ids: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A batch on its way: what was sent, so that it can be sent again."""
 
     number: int
@@ -72,16 +70,14 @@ class Call:
     """It has ended a process before: what ends another one is guilty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Greeted:
+class Greeted(Struct, frozen=True):
     """The first word of a process, or the failure to get one. Made by ParseProcess, read by pool."""
 
     process: ParseProcess
     future: Future[tuple[str | None, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class CallDone:
+class CallDone(Struct, frozen=True):
     """The end of a call, good or bad. Made by ParseProcess (in the executor's thread), read by pool."""
 
     process: ParseProcess

@@ -6,17 +6,19 @@ Runs in parse processes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from crawlr.records import Link
 
 __all__ = ["ParsedDocument", "tree_of"]
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: `tree` is kept in the instance when it has been made
-class ParsedDocument:
+class ParsedDocument(
+    Struct, frozen=True, kw_only=True, dict=True
+):  # no slots: `tree` is kept in the instance when it has been made
     """One HTML document. Made by crawlr for each page it reads, and given to `extract=`; nobody keeps it after that.
 
     To try a function make one: `ParsedDocument(url="https://example.com/", html="<p>...")`.
@@ -24,7 +26,7 @@ class ParsedDocument:
 
     url: str
     """Where it came from, as requested."""
-    html: str = field(repr=False)
+    html: str
     """The whole document as text, decoded by `encoding`; cut where the body was cut (--max-body, a broken transfer)."""
     content_type: str | None = None
     """The header, as the server sent it; None when there was none."""
@@ -32,12 +34,15 @@ class ParsedDocument:
     """WHATWG name of the encoding, in lower case."""
     title: str | None = None
     """White space collapsed."""
-    links: tuple[Link, ...] = field(default=(), repr=False)
+    links: tuple[Link, ...] = ()
     """Every link of the kinds in --follow, in document order, with repetitions. Link.text is None."""
     canonical: str | None = None
     """Resolved address of `link rel=canonical`; that of a header is not known here."""
     robots: tuple[str, ...] = ()
     """Directives of robots meta elements for us: lower case, sorted. Those of headers are not known here."""
+
+    def __repr__(self) -> str:
+        return f"ParsedDocument(url={self.url!r}, content_type={self.content_type!r}, title={self.title!r})"
 
     @cached_property
     def tree(self) -> Any:

@@ -20,7 +20,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from crawlr.errors import MachineError
 from crawlr.parse import child, job
@@ -57,8 +58,7 @@ WORN_PAGES = 50_000
 pages alone it costs: a new process sends each link's text again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedBatch:
+class ParsedBatch(Struct, frozen=True, kw_only=True):
     """What one call gave. Made by pool, read by the coordinator, which appends an id to table.ids for each of new_links
     first."""
 
@@ -68,8 +68,7 @@ class ParsedBatch:
     results: list[PageResult | SitemapResult]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseFailed:
+class ParseFailed(Struct, frozen=True, kw_only=True):
     """A body without a result. Made by pool, read by the coordinator."""
 
     id: int
@@ -79,8 +78,7 @@ class ParseFailed:
     error: str
 
 
-@dataclass(slots=True)
-class _Slot:
+class _Slot(Struct):
     index: int
     is_open: bool = True
     """A closed one has processes in `leaving` only. It keeps its seconds and may be opened again."""

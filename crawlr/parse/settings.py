@@ -6,7 +6,7 @@ loading a parser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlr.extract_rules import ExtractRules
 from crawlr.parse.results import PAGE
@@ -19,8 +19,7 @@ SAMPLE = (0, "http://crawlr.invalid/", PAGE, b"<!doctype html><title>crawlr</tit
 """A page without links, which every process can parse or is of no use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
+class WorkerSettings(Struct, frozen=True, kw_only=True):
     """What parse processes must know of the options. Made by engines, read by worker and pool; picklable."""
 
     parser: str

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from crawlr.content_coding import decode as undo_coding
 from crawlr.parse import tokens
@@ -32,8 +33,7 @@ _GZIP = b"\x1f\x8b"
 _LAYERS = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sitemap:
+class Sitemap(Struct, frozen=True, kw_only=True):
     """What one file lists. Made by read, read by worker."""
 
     kind: Kind

@@ -13,9 +13,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from msgspec import Struct
 
 from crawlr.diff import Diff
 from crawlr.records import ExternalClass
@@ -39,8 +40,7 @@ _HERE = Path(__file__).parent
 _UPLOT = _HERE / "vendored" / "uplot"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tab:
+class _Tab(Struct, frozen=True, kw_only=True):
     """One tab of the page. `count`: what stands beside its name."""
 
     key: str

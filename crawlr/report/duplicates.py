@@ -9,7 +9,8 @@ its canonical. Bodies are compared by a 64-bit hash.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from crawlr.records import Outcome, PageRecord
 from crawlr.report.facts import Facts, title_key
@@ -24,8 +25,7 @@ MEMBERS = 100
 _UNTITLED = 1000
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     count: int
     canonicalised: int = 0
     """Pages that name another address as the one to list."""

@@ -6,8 +6,9 @@ From: the sections. To: the tab Overview. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from crawlr.records import ExternalClass
 from crawlr.report.redirects import RedirectKind
@@ -28,8 +29,7 @@ class Severity(StrEnum):
     GOOD = "good"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One line of what was found, and the tab that has more of it."""
 
     severity: Severity

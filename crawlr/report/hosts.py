@@ -11,8 +11,9 @@ have one space less between them: the rate is that of the spaces, and two reques
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from crawlr.records import PageRecord, SkipReason
 from crawlr.report.tables import Column, Kind, Row, Table
@@ -28,8 +29,7 @@ _ENOUGH = 3  # answers, below which a mean says nothing beside others
 _BUSY = (429, 503)
 
 
-@dataclass(slots=True)
-class _Host:
+class _Host(Struct):
     pages: int = 0
     answers: int = 0
     errors: int = 0

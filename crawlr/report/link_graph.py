@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.records import PageRecord
 from crawlr.report.tables import Column, Kind, Largest, Row, Table, Urls, shown
@@ -30,8 +31,7 @@ _GAP = 8.0
 """Between two circles; a ring around one takes a part of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Struct, frozen=True, kw_only=True):
     """One page of the picture, in its coordinates."""
 
     number: int
@@ -43,8 +43,7 @@ class Node:
     is_broken: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class Edge(Struct, frozen=True, kw_only=True):
     """A link between two pages of the picture. `source` and `target` are numbers of nodes."""
 
     source: int
@@ -56,8 +55,7 @@ class Edge:
     is_mutual: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(Struct, frozen=True):
     id: int
     url: str
     title: str | None

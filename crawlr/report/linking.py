@@ -9,7 +9,8 @@ that none that is linked from everywhere pushes out the links to the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.report.facts import Facts
 from crawlr.report.tables import Column, Details, Kind, Row, Urls, shown
@@ -22,8 +23,7 @@ LINKS = 50_000
 """Linking pages that are kept, over all URLs of a table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Linking:
+class Linking(Struct, frozen=True, kw_only=True):
     """What `linking_pages` found."""
 
     details: Details

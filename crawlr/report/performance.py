@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from crawlr.report.tables import Column, Kind, Table
 
@@ -29,8 +30,7 @@ LIMITERS: dict[str, str] = {
 """What a limiter means, for a person."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
+class Period(Struct, frozen=True, kw_only=True):
     """A stretch of time with one limiter, in seconds since the run began; `x`, `width`: of the whole, 0 to 1000."""
 
     limiter: str
@@ -40,8 +40,7 @@ class Period:
     width: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     """Where the time of one stage went: (part, seconds)."""
 
     name: str

@@ -9,9 +9,10 @@ takes away - a slash at the end of the path, http for https - is noise when it i
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlr.records import Outcome, PageRecord
 from crawlr.report.facts import Facts
@@ -52,8 +53,7 @@ class _Row(NamedTuple):
     hops: int
 
 
-@dataclass(slots=True)
-class _Chain:
+class _Chain(Struct):
     ids: tuple[int, ...]
     ends_outside: bool
     is_loop: bool

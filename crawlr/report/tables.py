@@ -11,9 +11,10 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from crawlr.scrub import scrub
 from crawlr.sinks.tables import batches
@@ -46,14 +47,12 @@ class Kind(StrEnum):
     SECONDS = "seconds"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     name: str
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
+class Details(Struct, frozen=True, kw_only=True):
     """What opens below each row: a table of its own. `totals` are the true numbers of rows, kept or not."""
 
     columns: tuple[Column, ...]
@@ -63,8 +62,7 @@ class Details:
     """The column whose cell opens it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """Rows in the order in which they are first shown."""
 
     columns: tuple[Column, ...]

@@ -5,7 +5,7 @@ From: the skipped and unvisited lists of the view. To: the tab Not requested. Ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlr import scope
 from crawlr.records import SkippedRecord, SkipReason, UnvisitedReason, UnvisitedRecord
@@ -33,8 +33,7 @@ _MEANINGS: dict[str, str] = {
 _OF_URL = (SkipReason.URL_TOO_LONG, SkipReason.TRAP)
 
 
-@dataclass(slots=True, kw_only=True)
-class Reason:
+class Reason(Struct, kw_only=True):
     """One rule or bound, with what it kept from being requested."""
 
     name: str

@@ -11,7 +11,8 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlr.records import PageRecord
 from crawlr.report.tables import Column, Kind, Largest, Row, Table, Urls, shown
@@ -26,8 +27,7 @@ _BYTES = tuple(kib << 10 for kib in (1, 10, 50, 100, 500, 1024, 5120))
 _FINEST = 1 << 17  # classes of a Spread; what is above the last counts as the last
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(Struct, frozen=True, kw_only=True):
     """One row of a table with bars."""
 
     label: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from crawlr import ranking
 from crawlr.view import Address, CrawlView
@@ -19,8 +20,7 @@ __all__ = ["Addresses", "Node", "Source"]
 _KEPT = 50_000  # addresses in memory, about 10 MB; what most pages link to stays
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Struct, frozen=True, kw_only=True):
     """One listed URL of any kind. Made by Source, read by graph sinks."""
 
     id: int

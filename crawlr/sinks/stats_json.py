@@ -7,10 +7,11 @@ All times are seconds. Each stage's parts add up to its whole; `unaccounted_s` s
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable
 from typing import TextIO
+
+from msgspec import structs
 
 from crawlr import limits
 from crawlr.frontier import Host
@@ -91,7 +92,7 @@ def document(
             "unaccounted_s": load.elapsed - stages.idle - awake,
         },
         "hosts": [_host(host) for host in sorted(_by_name(hosts), key=lambda host: -host.requests)[:1000]],
-        "timeline": [dataclasses.asdict(row) for row in timeline.rows],
+        "timeline": [structs.asdict(row) for row in timeline.rows],
         "parse_sample": sample.rows,
         "parse_sample_of": sample.seen,
     }
@@ -104,7 +105,7 @@ def _by_name(hosts: Iterable[Host]) -> Iterable[Host]:
         if other is None or not host.requests:
             found.setdefault(host.name, host)
             continue
-        found[host.name] = dataclasses.replace(
+        found[host.name] = structs.replace(
             other,
             requests=other.requests + host.requests,
             held_for=other.held_for + host.held_for,

@@ -7,10 +7,11 @@ written). Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import TypeVar
+
+from msgspec import Struct
 
 from crawlr.records import Json
 
@@ -34,14 +35,12 @@ class Kind(StrEnum):
     """Any value of JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     name: str
     kind: Kind = Kind.TEXT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """Rows are made anew by each call of `rows`; each has a cell for every column."""
 
     columns: tuple[Column, ...]

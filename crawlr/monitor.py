@@ -148,7 +148,8 @@ class Monitor:
                 self._memory, self._memory_at = machine.memory(), load.elapsed
             except OSError:  # no descriptor is left to look with: not the moment for another process
                 return
-        change = tuner.decide(period, waiting=self._parse.waiting, memory=self._memory)
+        parse = self._parse
+        change = tuner.decide(period, waiting=parse.waiting, backlog=parse.backlog, memory=self._memory)
         if change is not None:
             logger.info("parse.resized from=%d to=%d reason=%s", period.procs, change.procs, change.reason)
             self._parse.resize(change.procs)

@@ -7,8 +7,9 @@ only how long to leave a number alone.
 The theory. More processes help only while parsing is what everything waits for, and only up to the pace of the next
 stage; how many that takes follows from the seconds a page of both. Fewer help when the processes have little to do:
 each is told every link once more, pages go over one by one to idle ones and 32 at once to a busy one, and each wants a
-core that the main process could have. Growing is urgent: one look is enough for it. Shrinking is not: it waits until
-it has been calm for a while, and twice as long whenever a shrinking turns out to have been a mistake.
+core that the main process could have. Growing is urgent: one look is enough for it, and where more work waits than can
+be done until another process is up, nothing needs to be reckoned. Shrinking is not: it waits until it has been calm for
+a while, and twice as long whenever a shrinking turns out to have been a mistake.
 
 Seconds of CPU are what counts: where cores are short a process is busy with waiting for one, and others would be too.
 Then the main process lacks cores as well, and how many seconds of them it needs sets the pace that can be reached.
@@ -31,6 +32,9 @@ FIRST_MOST = 8
 """More than so many are not started before it has been measured that they are needed."""
 BODIES_A_PROCESS = 4
 """So many bodies waiting for each process are a backlog; fewer come and go between two looks."""
+BACKLOG_SECONDS = 0.05
+"""So much work waiting for each process is more than it does until another one is up. Bodies of half a millisecond do
+not come to that: no more of them are fetched ahead."""
 OWN_CORE = 0.85
 """A process that is on a core for this share of its time does not wait for one."""
 WORTH = 1.1
@@ -79,17 +83,22 @@ class Tuner:
         self._shrunk_at = -math.inf
         self._scarce_at = -math.inf
 
-    def decide(self, load: Load, *, waiting: int, memory: int) -> Change | None:
-        """What should change after a period with `load`, at whose end so many bodies wait and so many bytes are
-        left."""
+    def decide(self, load: Load, *, waiting: int, backlog: float, memory: int) -> Change | None:
+        """What should change after a period with `load`, at whose end so many bodies wait, which are so many seconds of
+        work, and so many bytes of memory are left."""
         self._now += load.elapsed
         if load.procs > 1 and memory < SCARCE_BYTES:
             return self._save_memory(load.procs, memory)
         # where too few URLs are known every page is waited for, and one behind another would be waited for longer
         word, has_backlog = limiter_word(load), waiting >= BODIES_A_PROCESS * load.procs
+        # a main process without time to spare may keep them from their cores: others would get none either
+        is_behind = backlog > BACKLOG_SECONDS * load.procs and load.main_cpu < OWN_CORE * load.elapsed
+        if is_behind or (has_backlog and word == "parse"):
+            self._calm = 0.0
+            return self._more(load, waiting=waiting, backlog=backlog if is_behind else 0.0, memory=memory)
         if has_backlog or word in ("parse", "empty"):
             self._calm = 0.0
-            return self._more(load, waiting=waiting, memory=memory) if has_backlog and word == "parse" else None
+            return None
         return self._fewer(load)
 
     def _save_memory(self, procs: int, memory: int) -> Change | None:
@@ -98,22 +107,20 @@ class Tuner:
         self._calm, self._scarce_at = 0.0, self._now
         return Change(procs=procs - 1, reason=f"{memory >> 20} MiB of memory are left")
 
-    def _more(self, load: Load, *, waiting: int, memory: int) -> Change | None:
+    def _more(self, load: Load, *, waiting: int, backlog: float, memory: int) -> Change | None:
         if self._now - self._scarce_at < SCARCE_SECONDS:
             return None
         # more than twice as many would be to trust the seconds a page of a short time too far
         room = max(0, memory - SCARCE_BYTES) // PARSER_BYTES
         most = min(self._most, 2 * load.procs, load.procs + room)
         best = _gain(load, most)
-        if most <= load.procs or best < WORTH:
+        if most <= load.procs or (best < WORTH and not backlog):
             return None
         procs = next(n for n in range(load.procs + 1, most + 1) if _gain(load, n) >= ENOUGH * best)
         if self._now - self._shrunk_at <= RECENT_SECONDS:
             self._patience = min(2 * self._patience, MOST_CALM_SECONDS)
-        return Change(
-            procs=procs,
-            reason=f"{_busy(load)} and {waiting} bodies wait: {_gain(load, procs):.1f} times the pages are expected",
-        )
+        why = f"{backlog:.2f} s of work" if best < WORTH else f"{_gain(load, procs):.1f} times the pages are expected"
+        return Change(procs=procs, reason=f"{_busy(load)} and {waiting} bodies wait: {why}")
 
     def _fewer(self, load: Load) -> Change | None:
         procs = max(1, math.ceil(load.parse_cpu / (AT_EASE * load.elapsed))) if load.elapsed > 0 else load.procs

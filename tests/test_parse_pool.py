@@ -547,6 +547,27 @@ def test_busy_seconds_are_counted(driver: Callable[..., Driver]) -> None:
     assert 0.2 <= crew.pool.busy[0] < 2.0
 
 
+def test_backlog_is_what_waits_by_what_a_byte_took(
+    driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
+) -> None:
+    """Bodies that a process has got are no backlog, and of those that wait the size counts."""
+    crew = driver()
+    crew.wait_until_up()
+    crew.submit("ok")
+    assert crew.pool.backlog == 0.0  # nothing has been measured yet
+    crew.until(lambda: crew.pool.in_flight == 0)
+    took = crew.pool.cpu
+    body, let_go = door()
+    crew.submit(body)
+    crew.submit("sleep 0.000")
+
+    assert crew.pool.waiting == 1
+    assert crew.pool.backlog == pytest.approx(took * len("sleep 0.000") / len("ok"))
+    let_go()
+    crew.finish()
+    assert crew.pool.backlog == 0.0
+
+
 @pytest.mark.parametrize(
     ("sizes", "coding", "share", "taken"),
     [

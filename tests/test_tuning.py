@@ -85,7 +85,7 @@ def follow(tuner: Tuner, site: Site, procs: int, seconds: float, *, memory: int 
     numbers = [procs]
     for _ in range(round(seconds / PERIOD)):
         load, waiting = site.period(numbers[-1])
-        change = tuner.decide(load, waiting=waiting, memory=memory)
+        change = tuner.decide(load, waiting=waiting, backlog=waiting * site.parse, memory=memory)
         numbers.append(change.procs if change else numbers[-1])
     return numbers
 
@@ -155,13 +155,13 @@ def test_growing_needs_bodies_that_wait() -> None:
     """Busy processes without a backlog are enough."""
     load, _ = HEAVY_SITE.period(2)
 
-    assert Tuner(cores=8).decide(load, waiting=2, memory=ROOMY) is None
+    assert Tuner(cores=8).decide(load, waiting=2, backlog=0.04, memory=ROOMY) is None
 
 
 def test_reason_of_growing_names_what_was_measured() -> None:
     """The log says how busy they were, what waits and what is hoped for."""
     load, waiting = HEAVY_SITE.period(2)
-    change = Tuner(cores=8).decide(load, waiting=waiting, memory=ROOMY)
+    change = Tuner(cores=8).decide(load, waiting=waiting, backlog=0.0, memory=ROOMY)
 
     assert change is not None
     assert change.procs == 4
@@ -175,14 +175,26 @@ def test_main_process_without_a_core_to_spare_gets_no_competitor() -> None:
     load.stages.waits[Wait.PARSE] = 0.1
 
     assert load.parse_share > 0.9
-    assert Tuner(cores=2).decide(load, waiting=100, memory=ROOMY) is None
+    assert Tuner(cores=2).decide(load, waiting=100, backlog=0.07, memory=ROOMY) is None
+
+
+def test_work_for_longer_than_a_start_gets_another_process() -> None:
+    """A crawl begins: the period tells of few pages and a busy main process, but heavy bodies pile up already."""
+    load, _ = Site(main=0.001, parse=0.001, cores=2).period(1)
+    load = structs.replace(load, main_cpu=0.7 * PERIOD, parse_cpu=0.7 * PERIOD)
+    [light, heavy] = [Tuner(cores=2).decide(load, waiting=90, backlog=work, memory=ROOMY) for work in (0.04, 0.2)]
+
+    assert light is None
+    assert heavy is not None
+    assert heavy.procs == 2
+    assert heavy.reason.endswith("and 90 bodies wait: 0.20 s of work"), heavy
 
 
 def test_main_process_on_several_cores_does_not_keep_others_from_coming() -> None:
     """Decryption and libcurl run on many cores at once; while the parse processes have theirs, they are the limit."""
     load, waiting = HEAVY_SITE.period(2)
     busy_main = structs.replace(load, main_cpu=3 * PERIOD)
-    change = Tuner(cores=8).decide(busy_main, waiting=waiting, memory=ROOMY)
+    change = Tuner(cores=8).decide(busy_main, waiting=waiting, backlog=0.0, memory=ROOMY)
 
     assert change is not None
     assert change.procs == 4
@@ -193,7 +205,7 @@ def test_shrinking_waits_until_it_has_been_calm() -> None:
     tuner = Tuner(cores=8)
     calm = [LIGHT_SITE.period(4)] * (round(CALM_SECONDS / PERIOD) - 1)
     busy = Site(main=0.001, parse=0.0035).period(4)
-    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for load, waiting in [*calm, busy] * 3]
+    decisions = [tuner.decide(load, waiting=waiting, backlog=0.0, memory=ROOMY) for load, waiting in [*calm, busy] * 3]
 
     assert decisions == [None] * 12
 
@@ -202,7 +214,9 @@ def test_reason_of_shrinking_names_what_was_measured() -> None:
     """The log says how little they had to do, and how busy fewer would be."""
     tuner = Tuner(cores=8)
     load, waiting = LIGHT_SITE.period(4)
-    decisions = [tuner.decide(load, waiting=waiting, memory=ROOMY) for _ in range(round(CALM_SECONDS / PERIOD))]
+    decisions = [
+        tuner.decide(load, waiting=waiting, backlog=0.0, memory=ROOMY) for _ in range(round(CALM_SECONDS / PERIOD))
+    ]
 
     assert decisions[-1] is not None
     assert decisions[-1].procs == 1
@@ -214,7 +228,7 @@ def test_shrinking_spares_what_waits() -> None:
     load, _ = LIGHT_SITE.period(4)
     tuner = Tuner(cores=4)
 
-    assert [tuner.decide(load, waiting=30, memory=ROOMY) for _ in range(20)] == [None] * 20
+    assert [tuner.decide(load, waiting=30, backlog=0.015, memory=ROOMY) for _ in range(20)] == [None] * 20
 
 
 def test_site_that_changes_all_the_time_does_not_make_it_flap() -> None:

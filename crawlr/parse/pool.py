@@ -130,6 +130,7 @@ class ParsePool:
         # Filled by _lose and _call_done, emptied by flush; with each whether it has ended a process already.
         self._suspects: collections.deque[tuple[RawBody, bool]] = collections.deque()
         self._in_flight = 0
+        self._bytes_done = 0  # as they were submitted
         self._slot_seconds = 0.0  # up to _counted_at
         self._counted_at: float | None = None
         self._call_limit = work.page_seconds + GRACE
@@ -161,6 +162,13 @@ class ParsePool:
         """Seconds of CPU of all slots: less than `busy` where cores are short. A call under way counts whole."""
         now = self._clock()
         return sum(slot.cpu + sum(now - p.began for p in slot.processes() if p.calls) for slot in self._slots)
+
+    @property
+    def backlog(self) -> float:
+        """Seconds of CPU that the bodies not yet given to a process will take, by what a byte has taken so far."""
+        if not self._bytes_done:
+            return 0.0
+        return sum(len(body.body) for body in self._waiting) * sum(slot.cpu for slot in self._slots) / self._bytes_done
 
     @property
     def slot_seconds(self) -> float:
@@ -410,6 +418,7 @@ class ParsePool:
         slot.busy += seconds
         slot.cpu += cpu
         self._in_flight -= len(rows)
+        self._bytes_done += sum(len(page.body) for page in call.pages)
         for each in self._slots:
             each.failed_starts = 0
         if table_was_reset:

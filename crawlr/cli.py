@@ -6,6 +6,7 @@ Loads nothing heavy before a crawl is certain: `crawlr --help` has to be quick.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -59,8 +60,9 @@ def _run(words: list[str]) -> int:
         if seed in _VERBS:
             raise OptionsError(f"{seed!r}: a command comes first; for a host of that name write https://{seed}")
 
-    from crawlr import config
-    from crawlr.options import Options
+    with _loading():
+        from crawlr import config
+        from crawlr.options import Options
 
     asked = config.gather(given, os.environ)
     look = _look(asked)
@@ -131,6 +133,17 @@ def _demo(words: list[str]) -> int:
 _VERBS = {"demo": _demo, "export": verbs.export_crawl, "why": verbs.explain_url, "diff": verbs.diff_crawls}
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """For imports: what they make stays, and to look for garbage in it over and over takes a tenth of their time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"
 """For multiprocessing's tracker, which gets our warning options: after a forced end it removes our semaphores, as it is
 meant to, and nobody needs to read of that."""
@@ -148,11 +161,13 @@ def _crawl(options: Options, look: _Look, *, told: Iterable[str] = ()) -> int:
 
 
 def _crawl_at(place: Birthplace, options: Options, look: _Look, *, told: Iterable[str]) -> int:
-    import logging
+    with _loading():
+        import logging
 
-    from crawlr import api
-    from crawlr.progress import open_screen
+        from crawlr import api, engines
+        from crawlr.progress import open_screen
 
+        engines.load_fetcher(options.fetcher)
     with (
         open_screen(
             is_stdout_taken="-" in options.out,

@@ -17,7 +17,7 @@ from crawlr.parse.settings import WorkerSettings
 from crawlr.scope import origin_of
 from crawlr.tuning import first_number
 
-__all__ = ["network", "parse_procs", "worker_settings"]
+__all__ = ["load_fetcher", "network", "parse_procs", "worker_settings"]
 
 
 def parse_procs(options: Options) -> int:
@@ -49,7 +49,7 @@ def network(options: Options, seeds: tuple[str, ...], auth: str | None) -> Fetch
     from crawlr.fetch.addresses import AddressPolicy
 
     try:
-        return _engine(options.fetcher)(
+        return load_fetcher(options.fetcher)(
             user_agent=options.user_agent,
             timeout=options.timeout,
             connect_timeout=options.connect_timeout,
@@ -71,7 +71,8 @@ def network(options: Options, seeds: tuple[str, ...], auth: str | None) -> Fetch
         raise OptionsError(str(error)) from error
 
 
-def _engine(name: str) -> Callable[..., Fetcher]:
+def load_fetcher(name: str) -> Callable[..., Fetcher]:
+    """What makes the fetcher of that name, with all that it needs imported."""
     if name == "curl":
         from crawlr.fetch.curl import CurlFetcher
 

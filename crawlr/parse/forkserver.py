@@ -59,7 +59,7 @@ class ForkServer:
         self.close()
         ours, theirs = socket.socketpair()
         code = (
-            f"import sys; sys.path[:] = {_import_path()!r}; "
+            f"import gc, sys; gc.disable(); sys.path[:] = {_import_path()!r}; "
             f"from {__name__} import serve; serve({theirs.fileno()}, {self._modules!r})"
         )
         # As the stdlib starts its own, but without -W: nobody reads what a parse process warns of.
@@ -238,6 +238,7 @@ def serve(channel_descriptor: int, modules: tuple[str, ...]) -> NoReturn:
             __import__(name)
     gc.collect()
     gc.freeze()  # the children's collections leave what is shared alone
+    gc.enable()  # it was off while all this was imported
     signal.signal(signal.SIGCHLD, lambda *_: None)
     wake, wake_writer = os.pipe()
     os.set_blocking(wake, False)

@@ -20,7 +20,7 @@ from tests.servers.local import Reply, Site, page
 MakeSite = Callable[..., Site]
 
 HOST = "http://site.test"
-HEAVY = b'<p title=">"><table>' + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 6000 + b"</table>"
+HEAVY = b'<body title=">"><table>' + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 6000 + b"</table>"
 
 
 def spin(seconds: float) -> None:

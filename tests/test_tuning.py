@@ -29,7 +29,7 @@ from tests.fakeweb import FakeWeb, Page, star
 HOST = "http://site.test"
 PERIOD = 0.25
 ROOMY = 100 * PARSER_BYTES
-HEAVY = b'<p title=">"><table>' + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 2000 + b"</table>"
+HEAVY = b'<body title=">"><table>' + b"<tr><td><p>words <b>more</b> <i>words</i></td></tr>" * 2000 + b"</table>"
 
 
 @dataclass(frozen=True, kw_only=True)

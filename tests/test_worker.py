@@ -174,7 +174,7 @@ def test_hash_is_of_the_decoded_body_and_the_same_everywhere() -> None:
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
-NOT_PLAIN = b'<p title=">">'
+NOT_PLAIN = b'<body title=">">'
 """Before a page: an engine reads it, and not crawlr.parse.plain."""
 PACKED = gzipped(b"<p>text<a href=/x>x</a>" * 200)
 

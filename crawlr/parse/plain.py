@@ -2,13 +2,14 @@
 
 From: document (text), before it asks an engine. To: document, as Elements. Runs in parse processes. Pure.
 
-Most pages are written by programs: no `>` stands in a value, most tags say nothing that is wanted, and most of the
-others stood on pages before. So a page is cut into its sources, what reaches from each `<` to the first `>`, by one
-regular expression, which passes by what is plainly a tag that is not wanted; and what a source says is looked up, or
-read and remembered. That a source is one tag is proven and not assumed. The proof, along the page:
+Most pages are written by programs: most tags say nothing that is wanted, and of the others most stood on pages before
+and have no `>` in a value. So one regular expression passes by what is plainly a tag that is not wanted, and cuts the
+rest into sources, what reaches from a `<` to the first `>`. What a source says is looked up, or read and remembered.
+That it is one tag is proven and not assumed. The proof, along the page:
 
 - Before a `<` that opens something the tokenizer of the standard (HTML §13.2.5) reads text.
-- A source that is a tag by the standard's grammar, all of it, ends where that tag does, at the `>`: text follows. One
+- What is passed by is a tag by the standard's grammar, all of it, to its `>`: text follows.
+- A source that is a tag by the standard's grammar, all of it, ends where that tag does, at the `>`. One
   that is not, since a quote is still open at its end, makes the page not plain.
 - Comments are taken whole. `<!x`, `<?x`, `</1` are comments that end at the first `>`, wherever it stands.
 - Behind a start tag of raw text its text is passed by up to the end tag; a script in a script makes the page not plain.
@@ -79,7 +80,7 @@ def _sources(wanted: frozenset[str], *, without_fragments: bool) -> re.Pattern[s
         inner=_SHAPES - wanted,
         labels=_LABELS,
         special=wanted | _NEVER_PLAIN | {"image"},
-        shortened=[_LINK_TO_PART] if without_fragments else [],
+        shortened=_LINK_TO_PART if without_fragments else None,
     )
 
 
@@ -100,12 +101,12 @@ _OF_ITSELF = 60
 """So many more does each count: what it takes beside its text."""
 _LONGEST_TAG, _MOST_ATTRIBUTES = 500, 8
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
-_ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z0-9-]++="[^"<>]*+"'
-_BEFORE = rf'a (?:class="[^"<>]*+" )?+(?:{_ATTRIBUTE} )*+href="'
+_ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z0-9-]++="[^"]*+"'
+_BEFORE = rf'a (?:class="[^"]*+" )?+(?:{_ATTRIBUTE} )*+href="'
 _AFTER = rf'"(?: {_ATTRIBUTE})*+>'
-# Up to where its fragment begins. White space there is no end of the address, as it would be without a fragment.
-_LINK_TO_PART = rf'{_BEFORE}[^"&<>#\0]*+(?<![\0-\x20])(?=#[^"<>]*+{_AFTER})'
 _LINK = compiled(rf'<{_BEFORE}([^"&>\0]*+)(?:{_AFTER})?+')
+# Up to where its fragment begins, and the rest. White space there is no end of the address, as it would be without it.
+_LINK_TO_PART = rf'{_BEFORE}[^"&>#\0]*+(?<![\0-\x20])', rf'#[^"]*+{_AFTER}'
 # A start tag as programs write it, and what it says.
 _WRITTEN = compiled('<([a-z][a-z0-9]*+)(?: [a-z0-9-]++="[^"]*+")*+>')
 _WRITTEN_ATTRIBUTE = re.compile(' ([a-z0-9-]+)="([^"]*)"')
@@ -117,7 +118,8 @@ class _NotPlainError(Exception):
 
 
 class _Tags(Remembered[str, Element | None]):
-    """Source -> what it says if it is wanted, else None. A link without a `>` is one that was shortened."""
+    """Source -> what it says if it is wanted, else None. A link whose address does not end is one that was
+    shortened."""
 
     def __init__(self, wanted: frozenset[str]) -> None:
         super().__init__(_MOST_CHARACTERS)

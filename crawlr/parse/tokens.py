@@ -110,21 +110,27 @@ def sources(
     inner: Iterable[str],
     labels: Iterable[str],
     special: Iterable[str],
-    shortened: Iterable[str] = (),
+    shortened: tuple[str, str] | None = None,
 ) -> re.Pattern[str]:
     """A pattern for what reaches from each `<` that opens something to the first `>` behind it, wherever that stands.
 
-    For `findall` on a text with a `>` behind its last `<`. End tags without attributes are left out, and start tags as
-    programs write them (`_passed_by`), but for those of the names `special`: four of five sources.
+    For `findall` on a text with a `>` behind its last `<`; the last find is "". End tags without attributes are left
+    out, and start tags as programs write them (`_passed_by`), but for those of the names `special`: four of five.
     Further reach: comments; start tags of `raw`, if they are titles or have a `<` in their text, with their text; and
     elements `root`: to their end those that only draw, to the end of the text the others, so that none is tried twice.
-    Less far reaches what one of the expressions `shortened` matches behind a `<`.
+    Less far reaches, behind a `<`, what `shortened` has for a beginning where its rest follows, up to a `>`.
     """
     drawing = _drawing(root, inner, labels)
     texts = [*map(_with_text, sorted(raw)), rf"(?:{drawing}|{_any_of([root])}(?s:.*+))"]
-    of_these = rf"(?={_two_letters((*raw, root))})(?:{'|'.join(texts)})"
-    ways = "|".join([*shortened, _COMMENT, of_these, "[a-zA-Z/!?][^>]*+>"])
-    return compiled(rf"<(?!/[a-zA-Z0-9]++>)(?!{_passed_by({*special, *raw, root})})(?:{ways})")
+    ways = [_COMMENT, rf"(?={_two_letters((*raw, root))})(?:{'|'.join(texts)})", "[a-zA-Z/!?][^>]*+>"]
+    behind = ""
+    if shortened is not None:
+        beginning, rest = shortened
+        ways.insert(0, rf"{beginning}(?={rest})")
+        behind = rf"(?:(?<!>){rest})?+"
+    passed_by = rf"/[a-zA-Z0-9]++>|{_passed_by({*special, *raw, root})}|(?=[^a-zA-Z/!?])"
+    # It matches wherever it is tried, so that no part of the text is looked at again from its middle.
+    return compiled(rf"[^<]*+(?:<(?:{passed_by})[^<]*+)*+((?:<(?:{'|'.join(ways)}))?+){behind}")
 
 
 _COMMON = ("p", "li", "td", "tr", "th", "strong", "section", "b", "br", "i", "img", "input", "label", "main", "nav",
@@ -132,11 +138,11 @@ _COMMON = ("p", "li", "td", "tr", "th", "strong", "section", "b", "br", "i", "im
 
 
 def _passed_by(special: set[str]) -> str:
-    """An expression behind a `<` for a start tag as programs write it: no bracket stands in it, its quotes are double,
-    and its name is common or has a first letter that no name of `special` has, so that one look tells it from them."""
+    """An expression behind a `<` for a start tag as programs write it: its quotes are double, and its name is common or
+    has a first letter that no name of `special` has, so that one look tells it from them."""
     letters = "".join(sorted(set("abcdefghijklmnopqrstuvwxyz") - {name[0] for name in special}))
     names = [name for name in ("span", f"[{letters}][a-z0-9]*+", *_COMMON) if name not in special]
-    return rf'(?:{"|".join(names)})(?: class="[^"<>]*+")?+(?: [a-z0-9-]++="[^"<>]*+")*+(?: ?/)?+>'
+    return rf'(?:{"|".join(names)})(?: class="[^"]*+")?+(?: [a-z0-9-]++="[^"]*+")*+(?: ?/)?+>'
 
 
 def _with_text(name: str) -> str:

@@ -27,7 +27,7 @@ from crawlr.parse import (
 from crawlr.parse.patterns import atomic, compiled
 
 PACKAGE = Path(patterns.__file__).resolve().parents[1]
-_POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)[*+?]\+")
+_POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)(?:[*+?]|\{+[0-9,]+\}+)\+")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,8 @@ _POSSESSIVE_GROUP = re.compile(r"(?<!\\)\)[*+?]\+")
         ("(?:x(?:ab?c)?+y)*+", "xyxacyxaby", "xyxacy"),
         ('(?: [a-z-]++="[^"]*+")*+', ' a="b" c="d', ' a="b"'),
         ("(?:ab?c)?+", "ab", ""),
+        ("(?:ab?c){0,2}+", "acacac", "acac"),
+        ("(?:ab?c){0,9}+", "aca", "ac"),
     ],
 )
 def test_what_begins_and_fails_is_no_repetition(pattern: str, text: str, matched: str) -> None:
@@ -57,6 +59,7 @@ def test_what_begins_and_fails_is_no_repetition(pattern: str, text: str, matched
         (r"[^()]*+\)*+[\])]++(x)*", r"[^()]*+\)*+[\])]++(x)*"),
         ("[]()]*+([^]a)*+]b)?+", "[]()]*+(?>([^]a)*+]b)?)"),
         ("(?=a)(?!b)a*+", "(?=a)(?!b)a*+"),
+        ("(?:a(b)?+){0,9}+c{2}+", "(?>(?:a(?>(b)?)){0,9})c{2}+"),
     ],
 )
 def test_groups_alone_are_said_in_another_way(written: str, meant: str) -> None:

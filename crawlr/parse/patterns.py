@@ -31,7 +31,7 @@ def atomic(pattern: AnyStr) -> AnyStr:
     return _atomic(pattern)
 
 
-_PART = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\)[*+?]\+|.", re.DOTALL)
+_PART = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\)(?:[*+?]|\{[0-9,]+\})\+|.", re.DOTALL)
 """An escape, a class, the end of a possessive group, or a character."""
 
 
@@ -39,12 +39,12 @@ def _atomic(pattern: str) -> str:
     parts: list[str] = []
     groups: list[int] = []  # where those that are open begin in parts
     for part in _PART.findall(pattern):
-        is_possessive = part[0] == ")" and len(part) == 3
+        is_possessive = part[0] == ")" and len(part) > 1
         if part == "(":
             groups.append(len(parts))
         elif part[0] == ")":
             begin = groups.pop()
             if is_possessive:
                 parts[begin] = "(?>("
-        parts.append(f"){part[1]})" if is_possessive else part)
+        parts.append(f"{part[:-1]})" if is_possessive else part)
     return "".join(parts)

@@ -129,8 +129,9 @@ def sources(
         ways.insert(0, rf"{beginning}(?={rest})")
         behind = rf"(?:(?<!>){rest})?+"
     passed_by = rf"/[a-zA-Z0-9]++>|{_passed_by({*special, *raw, root})}|(?=[^a-zA-Z/!?])"
-    # It matches wherever it is tried, so that no part of the text is looked at again from its middle.
-    return compiled(rf"[^<]*+(?:<(?:{passed_by})[^<]*+)*+((?:<(?:{'|'.join(ways)}))?+){behind}")
+    # It matches wherever it is tried, so that no part of the text is looked at again from its middle. The number is for
+    # Pythons on which a repetition takes memory (patterns.py).
+    return compiled(rf"[^<]*+(?:<(?:{passed_by})[^<]*+){{0,9999}}+((?:<(?:{'|'.join(ways)}))?+){behind}")
 
 
 _COMMON = ("p", "li", "td", "tr", "th", "strong", "section", "b", "br", "i", "img", "input", "label", "main", "nav",

@@ -1,4 +1,4 @@
-"""`python -m crawlr` is the command `crawlr`.
+"""The command `crawlr`, and `python -m crawlr`.
 
 From: the shell. To: cli.main, and its exit status back to the shell. Main process only.
 """
@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import sys
 
-from crawlr.cli import main
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Runs the command with the process's words and returns its exit status. Raises nothing, from the first import on:
+    a Ctrl-C that comes at once ends it as a later one does."""
+    try:
+        from crawlr import cli
+    except KeyboardInterrupt:
+        return 130
+    return cli.main()
+
 
 # Parser processes that are spawned import this module under another name; they must not start a crawl.
 if __name__ == "__main__":

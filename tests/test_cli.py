@@ -277,6 +277,26 @@ def test_help_loads_nothing_heavy() -> None:
     assert HEAVY & set(ended.stderr.split()) == set()
 
 
+def test_ctrl_c_that_comes_at_once_is_no_traceback() -> None:
+    """As soon as anything of crawlr runs, while its modules are still being loaded."""
+    code = """
+import sys
+
+class Interrupted:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == "crawlr.grammar":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted)
+from crawlr.__main__ import main
+sys.exit(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+
+    assert (130, "", "") == (ended.returncode, ended.stdout, ended.stderr)
+
+
 def test_command_and_module_are_the_same_program() -> None:
     """`crawlr` and `python -m crawlr` print the same help."""
     script = Path(sys.executable).with_name("crawlr")

@@ -37,6 +37,7 @@ PLAIN = {
     "script": '<script>if (a<b) document.write("<a href=\'no\'>")</script><a href="x">',
     "script in two ways": '<script src="s.js"/><a href="no"></script><a href="x"><style>a > b {}</style>',
     "raw text": '<textarea><a href="no"></textarea><iframe src="f"><a href="no"></iframe><noscript><a href="x">',
+    "icon in disorder": '<svg><g><path d="M0"><g></g><circle/></g><PATH></path></svg><a href="x">',
     "icon": '<svg viewBox="0 0 1 1"><title>t</title><g><path d="M0"/></g></svg><a href="x"><svg/><a href="y">',
     "value with =": '<meta name="viewport" content="width=device-width, initial-scale=1"><a href="?q=1">',
     "value in value": '<a onclick=\'go("x=1")\' href="x"><a onclick="go(\'x\')" href="y">',
@@ -88,6 +89,9 @@ NOT_PLAIN = {
     "frameset": '<frameset><frame src="x"></frameset>',
     "link in an svg": '<svg><a href="x"></a></svg>',
     "html in an svg": '<svg><p><a href="x"></svg>',
+    "svg that an end tag ends with what is around it": "<g><svg></g><title>t</title></svg>",
+    "svg that such an end tag ends from within": "<path><svg><g></path><title>t</title></svg>",
+    "label that closes itself in an svg": "<desc><svg><desc/></desc><title>t</title></svg>",
     "open title in an svg": '<svg><title>t</svg><base href="x"></title></svg>',
     "math": '<math><mi><a href="x">',
 }

@@ -34,7 +34,8 @@ _BREAKS = frozenset({
 
 def href_of(attributes: Mapping[str, str | None]) -> str | None:
     """The href of an `a`, as `texts` knows it; None: it has none."""
-    return attributes.get("xlink:href") if "href" not in attributes else attributes["href"] or ""
+    key = "href" if "href" in attributes else "xlink:href"
+    return attributes[key] or "" if key in attributes else None
 
 
 def texts(text: str, *, is_xml: bool) -> dict[str, str]:

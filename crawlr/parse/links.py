@@ -116,10 +116,10 @@ def collect(
             if href is None:
                 if "href" in attributes:
                     href = ""
+                elif name == "a" and "xlink:href" in attributes:
+                    href = attributes["xlink:href"] or ""
                 else:
-                    href = attributes.get("xlink:href") if name == "a" else None
-                    if href is None:
-                        continue
+                    continue
             url = resolve(href)
             if url is not None:
                 append((url, name, "rel" in attributes and _is_nofollow(attributes)))

@@ -21,6 +21,7 @@ What is not plain is no worse off: an engine reads it, as it would have read all
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 
 from crawlr.parse import references, tokens
@@ -86,9 +87,28 @@ def _sources(wanted: frozenset[str], *, without_fragments: bool) -> re.Pattern[s
 
 @cache
 def _drawing(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Of SVG only this is passed by: nothing in it is wanted, and nothing ends it but its own end tag (HTML
-    §13.2.6.5)."""
+    """Of SVG only this is passed by, if it also ends its own: nothing in it is wanted, and its own end tag ends it."""
     return tokens.drawing("svg", inner=_SHAPES - wanted, labels=_LABELS)
+
+
+def _ends_its_own(drawing: str) -> bool:
+    """Whether every end tag in it ends an element in it: others may end one around it, and it with that (HTML
+    §13.2.6.5)."""
+    still_open: list[str] = []
+    count: Counter[str] = Counter()
+    for tag in tokens.TAG.finditer(drawing):
+        name = tokens.lower_case(tag[tokens.NAME])
+        if not tag[tokens.CLOSING]:
+            if not tag[tokens.SLASHES].endswith("/"):
+                still_open.append(name)
+                count[name] += 1
+            continue
+        if not count[name]:
+            return False
+        while (ended := still_open.pop()) != name:
+            count[ended] -= 1
+        count[name] -= 1
+    return True
 
 
 # ---- one tag
@@ -151,6 +171,8 @@ class _Tags(Remembered[str, Element | None]):
             return None  # a comment of some kind
         name, end = tokens.lower_case(tag[tokens.NAME]), source.find(">")
         if name == "svg" and _drawing(self._wanted).fullmatch(source):
+            if not _ends_its_own(source):
+                raise _NotPlainError
             return None
         if tag.end() != end:
             raise _NotPlainError

@@ -99,6 +99,7 @@ TEXT = {
 
 FOREIGN = {
     "svg": ("<svg><a href=b></a><a xlink:href=c></a></svg>", ["a /d/b", "a /d/c"]),
+    "xlink:href without a value": ("<svg><a xlink:href></a></svg>", ["a /d/p"]),
     "href before xlink:href": ("<svg><a xlink:href=no href=b>", ["a /d/b"]),
     "title in svg": ("<svg><title>x<a href=b></title></svg>", ["a /d/b"]),
     "closed elements": ("<svg><title/><style/><a href=b /><a href=c></svg>", ["a /d/b", "a /d/c"]),

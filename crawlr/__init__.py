@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # typing's, without the 8 ms that typing takes before anything of the command runs
 if TYPE_CHECKING:
+    from typing import Any
+
     from crawlr.api import Crawl as Crawl
     from crawlr.api import crawl as crawl
     from crawlr.errors import CrawlrError as CrawlrError

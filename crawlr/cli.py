@@ -31,6 +31,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command with these words (None: those of the process) and returns its exit status. Raises nothing."""
     words = list(sys.argv[1:] if argv is None else argv)
+    frozen = gc.get_freeze_count()
     _ignore_questions()
     prepare_streams()
     try:
@@ -47,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ended.code if isinstance(ended.code, int) else 0
     finally:
         flush_streams()
+        if not frozen:
+            gc.unfreeze()  # what _loading froze: in another program there may be garbage among it
 
 
 def _run(words: list[str]) -> int:
@@ -136,12 +139,14 @@ _VERBS = {"demo": _demo, "export": verbs.export_crawl, "why": verbs.explain_url,
 @contextmanager
 def _loading() -> Iterator[None]:
     """For imports: what they make stays, and to look for garbage in it over and over takes a tenth of their time."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        if was_enabled:
+            gc.freeze()
+            gc.enable()
 
 
 _NO_LEAK_WARNING = "ignore:resource_tracker:UserWarning"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import base64
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -277,24 +279,65 @@ def test_help_loads_nothing_heavy() -> None:
     assert HEAVY & set(ended.stderr.split()) == set()
 
 
-def test_ctrl_c_that_comes_at_once_is_no_traceback() -> None:
-    """As soon as anything of crawlr runs, while its modules are still being loaded."""
-    code = """
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("sys.meta_path.insert(0, Interrupted)", id="while modules are loaded"),
+        pytest.param("from crawlr import cli; cli.prepare_streams = interrupted", id="before the words are read"),
+        pytest.param("from crawlr import cli; cli.flush_streams = interrupted", id="when all is done"),
+    ],
+)
+def test_ctrl_c_that_comes_early_or_late_is_no_traceback(moment: str) -> None:
+    """As soon as anything of crawlr runs, and as long."""
+    code = f"""
 import sys
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 class Interrupted:
     @staticmethod
     def find_spec(name, *_):
         if name == "crawlr.grammar":
-            raise KeyboardInterrupt
+            interrupted()
 
-sys.meta_path.insert(0, Interrupted)
 from crawlr.__main__ import main
+{moment}
+sys.argv[1:] = ["--version"]
 sys.exit(main())
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
 
-    assert (130, "", "") == (ended.returncode, ended.stdout, ended.stderr)
+    assert (130, "") == (ended.returncode, ended.stderr)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_command_within_a_program_leaves_its_garbage_collector_alone(
+    is_enabled: bool, site: Callable[..., Any], tmp_path: Path
+) -> None:
+    """It is off for imports only, on again where it was on, and what is garbage there is found afterwards."""
+
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+
+    knot = weakref.ref(Knot())
+    was_enabled, frozen = gc.isenabled(), gc.get_freeze_count()
+    try:
+        (gc.enable if is_enabled else gc.disable)()
+        out = str(tmp_path / "s.json")
+        statuses = [
+            main(["h.test", "--depth", "x"]),
+            main([site({"/": page()}).url("/"), "-q", "--rps", "0", "-o", out]),
+        ]
+
+        assert statuses == [2, 0]
+        assert gc.isenabled() == is_enabled
+        assert gc.get_freeze_count() == frozen
+        gc.collect()
+        assert knot() is None
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
 
 
 def test_command_and_module_are_the_same_program() -> None:

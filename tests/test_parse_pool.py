@@ -550,7 +550,8 @@ def test_busy_seconds_are_counted(driver: Callable[..., Driver]) -> None:
 def test_backlog_is_what_waits_by_what_a_byte_took(
     driver: Callable[..., Driver], door: Callable[[], tuple[str, Callable[[], None]]]
 ) -> None:
-    """Bodies that a process has got are no backlog, and of those that wait the size counts."""
+    """Bodies that a process has got are no backlog, of those that wait the size counts, and what a process lost its
+    life over tells nothing of others."""
     crew = driver()
     crew.wait_until_up()
     crew.submit("ok")
@@ -559,6 +560,11 @@ def test_backlog_is_what_waits_by_what_a_byte_took(
     took = crew.pool.cpu
     body, let_go = door()
     crew.submit(body)
+    crew.turn(0.1)
+    os.kill(crew.pids()[0], signal.SIGKILL)
+    crew.until(lambda: crew.pool.in_flight == 0)
+    assert crew.pool.cpu >= 0.1
+    crew.until(lambda: crew.pool.in_flight == 1)  # the suspect, in another process
     crew.submit("sleep 0.000")
 
     assert crew.pool.waiting == 1

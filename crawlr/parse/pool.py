@@ -130,7 +130,7 @@ class ParsePool:
         # Filled by _lose and _call_done, emptied by flush; with each whether it has ended a process already.
         self._suspects: collections.deque[tuple[RawBody, bool]] = collections.deque()
         self._in_flight = 0
-        self._bytes_done = 0  # as they were submitted
+        self._done = (0, 0.0)  # bytes of bodies as they were submitted, and the seconds of CPU that they took
         self._slot_seconds = 0.0  # up to _counted_at
         self._counted_at: float | None = None
         self._call_limit = work.page_seconds + GRACE
@@ -165,10 +165,9 @@ class ParsePool:
 
     @property
     def backlog(self) -> float:
-        """Seconds of CPU that the bodies not yet given to a process will take, by what a byte has taken so far."""
-        if not self._bytes_done:
-            return 0.0
-        return sum(len(body.body) for body in self._waiting) * sum(slot.cpu for slot in self._slots) / self._bytes_done
+        """Seconds of CPU that the waiting bodies will take, suspects aside, by what a byte has taken so far."""
+        size, seconds = self._done
+        return sum(len(body.body) for body in self._waiting) * seconds / size if size else 0.0
 
     @property
     def slot_seconds(self) -> float:
@@ -418,7 +417,7 @@ class ParsePool:
         slot.busy += seconds
         slot.cpu += cpu
         self._in_flight -= len(rows)
-        self._bytes_done += sum(len(page.body) for page in call.pages)
+        self._done = self._done[0] + sum(len(page.body) for page in call.pages), self._done[1] + cpu
         for each in self._slots:
             each.failed_starts = 0
         if table_was_reset:

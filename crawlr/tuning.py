@@ -91,11 +91,11 @@ class Tuner:
             return self._save_memory(load.procs, memory)
         # where too few URLs are known every page is waited for, and one behind another would be waited for longer
         word, has_backlog = limiter_word(load), waiting >= BODIES_A_PROCESS * load.procs
-        # a main process without time to spare may keep them from their cores: others would get none either
+        # where the main process has no time to spare it may be what keeps parsers from the cores
         is_behind = backlog > BACKLOG_SECONDS * load.procs and load.main_cpu < OWN_CORE * load.elapsed
         if is_behind or (has_backlog and word == "parse"):
             self._calm = 0.0
-            return self._more(load, waiting=waiting, backlog=backlog if is_behind else 0.0, memory=memory)
+            return self._more(load, waiting=waiting, backlog=backlog, is_behind=is_behind, memory=memory)
         if has_backlog or word in ("parse", "empty"):
             self._calm = 0.0
             return None
@@ -107,20 +107,24 @@ class Tuner:
         self._calm, self._scarce_at = 0.0, self._now
         return Change(procs=procs - 1, reason=f"{memory >> 20} MiB of memory are left")
 
-    def _more(self, load: Load, *, waiting: int, backlog: float, memory: int) -> Change | None:
+    def _more(self, load: Load, *, waiting: int, backlog: float, is_behind: bool, memory: int) -> Change | None:
         if self._now - self._scarce_at < SCARCE_SECONDS:
             return None
         # more than twice as many would be to trust the seconds a page of a short time too far
         room = max(0, memory - SCARCE_BYTES) // PARSER_BYTES
         most = min(self._most, 2 * load.procs, load.procs + room)
         best = _gain(load, most)
-        if most <= load.procs or (best < WORTH and not backlog):
+        if most <= load.procs or (best < WORTH and not is_behind):
             return None
         procs = next(n for n in range(load.procs + 1, most + 1) if _gain(load, n) >= ENOUGH * best)
         if self._now - self._shrunk_at <= RECENT_SECONDS:
             self._patience = min(2 * self._patience, MOST_CALM_SECONDS)
-        why = f"{backlog:.2f} s of work" if best < WORTH else f"{_gain(load, procs):.1f} times the pages are expected"
-        return Change(procs=procs, reason=f"{_busy(load)} and {waiting} bodies wait: {why}")
+        if best < WORTH:
+            return Change(
+                procs=procs, reason=f"{waiting} bodies wait, {backlog:.2f} s of work for {_number(load.procs)}"
+            )
+        expected = f"{_gain(load, procs):.1f} times the pages are expected"
+        return Change(procs=procs, reason=f"{_busy(load)} and {waiting} bodies wait: {expected}")
 
     def _fewer(self, load: Load) -> Change | None:
         procs = max(1, math.ceil(load.parse_cpu / (AT_EASE * load.elapsed))) if load.elapsed > 0 else load.procs

@@ -9,7 +9,6 @@ message says why; options adds the option and what is accepted.
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -110,6 +109,8 @@ def xpath(given: object) -> tuple[tuple[str, str], ...]:
 
 
 def _check_signature(found: Callable[..., object]) -> None:
+    import inspect  # takes 5 ms, and most crawls have no function
+
     if inspect.iscoroutinefunction(found):
         raise ValueError("it is async, and nobody awaits it")
     try:

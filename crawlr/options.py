@@ -38,6 +38,9 @@ PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
 
 
+_MAY_BE_SECRET = frozenset({"seeds", "header", "cookie", "auth", "proxy"})
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """The effective values of one crawl. Durations in seconds, sizes in bytes, None = no limit."""
 
@@ -168,7 +171,8 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(**read)
 
     def __repr__(self) -> str:
-        return f"Options({', '.join(f'{name}={value!r}' for name, value in self.effective().items())})"
+        shown = (f"{name}={value!r}" for name, value in structs.asdict(self).items() if name not in _MAY_BE_SECRET)
+        return f"Options({', '.join(shown)})"
 
     def effective(self) -> dict[str, object]:
         """Every value but the seeds, ready for JSON, secrets masked: `options` of sitemap.json."""

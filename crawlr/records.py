@@ -1,8 +1,8 @@
 """Every value that crosses a thread, process or disk border: who makes it and who reads it stands beside each.
 
 From: the stage named at each class. To: the stage named at each class. Standard library and msgspec only, no I/O; read
-by all. Values are Structs as dataclasses would be, frozen and by keyword: 70 of them take a millisecond of the start
-where dataclasses take 50, and one is made in a fifth of the time.
+by all. Values are Structs as dataclasses would be, frozen and by keyword: 70 of them take two milliseconds of the start
+where dataclasses take 50, and one is made in a tenth of the time.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import re
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,16 @@ def test_a_tree_is_made_once() -> None:
     made = document()
 
     assert made.tree is made.tree
+
+
+def test_a_document_is_shown_without_its_text_and_may_be_referred_to() -> None:
+    """A log line of one is a line; caches of users refer to it weakly."""
+    document = crawlr.ParsedDocument(url="http://a.test/", html="<p>" * 1000, robots=("noindex",))
+
+    assert weakref.ref(document)() is document
+    assert "<p>" not in repr(document)
+    assert "url='http://a.test/'" in repr(document)
+    assert "robots=('noindex',)" in repr(document)
 
 
 def test_a_page_that_a_selector_matches_too_often_has_an_error() -> None:

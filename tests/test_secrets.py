@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from crawlr.errors import OptionsError
+from crawlr.fetch.proxies import parse_proxy
 from tests.conftest import Crawl
 from tests.servers.local import Site, page, redirect
 
@@ -34,6 +35,15 @@ def test_secrets_go_to_the_seeds_origin_and_to_no_other(crawl: Crawl, site: Make
     assert other.requests
     for name in ("authorization", "cookie", "x-key"):
         assert {None} == header(other, name)
+
+
+def test_a_proxy_is_shown_without_user_and_password() -> None:
+    """In no form: it stands in messages and in what a debugger prints."""
+    proxy = parse_proxy(f"http://me-{SECRET}:{SECRET}@proxy.test:8080")
+
+    assert proxy.password == SECRET
+    assert SECRET not in f"{proxy} {proxy!r}"
+    assert "proxy.test" in repr(proxy)
 
 
 def test_user_and_password_in_a_seed_are_sent_and_never_kept(crawl: Crawl, site: MakeSite) -> None:

@@ -21,6 +21,7 @@ from crawlr.demo import DemoSite
 from crawlr.errors import OptionsError
 from crawlr.parse import worker
 from crawlr.parse.visible_text import visible_text
+from crawlr.records import Outcome, PageRecord
 from tests import user_functions
 from tests.conftest import Command
 from tests.fakeweb import FakeWeb, Page
@@ -37,6 +38,15 @@ def read(seed: str, **options: Any) -> list[crawlr.WebPage]:
     found: list[crawlr.WebPage] = []
     crawlr.WebSource(seed, **({"rps": 0, "retries": 0, "parse_procs": 1} | options)).read_into(found.append).close()
     return found
+
+
+def test_a_page_is_shown_without_its_content() -> None:
+    """A log line of one is a line."""
+    record = PageRecord(id=1, url="http://a.test/", depth=0, parent=None, status=200, outcome=Outcome.OK)
+    shown = repr(crawlr.WebPage(record=record, headers={"x": "field"}, text="words", html="<p>words"))
+
+    assert "http://a.test/" in shown
+    assert not any(each in shown for each in ("words", "field"))
 
 
 def chain(count: int, text: str = "<p>word") -> FakeWeb:

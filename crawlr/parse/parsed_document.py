@@ -16,9 +16,7 @@ from crawlr.records import Link
 __all__ = ["ParsedDocument", "tree_of"]
 
 
-class ParsedDocument(
-    Struct, frozen=True, kw_only=True, dict=True
-):  # no slots: `tree` is kept in the instance when it has been made
+class ParsedDocument(Struct, frozen=True, kw_only=True, dict=True, weakref=True):
     """One HTML document. Made by crawlr for each page it reads, and given to `extract=`; nobody keeps it after that.
 
     To try a function make one: `ParsedDocument(url="https://example.com/", html="<p>...")`.
@@ -42,9 +40,10 @@ class ParsedDocument(
     """Directives of robots meta elements for us: lower case, sorted. Those of headers are not known here."""
 
     def __repr__(self) -> str:
-        return f"ParsedDocument(url={self.url!r}, content_type={self.content_type!r}, title={self.title!r})"
+        shown = ("url", "content_type", "encoding", "title", "canonical", "robots")
+        return f"ParsedDocument({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
-    @cached_property
+    @cached_property  # kept in the `dict` of the instance
     def tree(self) -> Any:
         """The root element (`html`) of the document as lxml.html reads it, made at the first use and then kept.
 

@@ -24,7 +24,7 @@ def parse_procs(options: Options) -> int:
     """--parse-procs, or what to begin with."""
     if options.parse_procs is not None:
         return options.parse_procs
-    return first_number(cores=machine.cores(), memory=machine.memory())
+    return first_number(cores=machine.cores(), memory=machine.memory)
 
 
 def worker_settings(options: Options, *, content: bool = False) -> WorkerSettings:

@@ -18,6 +18,7 @@ Then the main process lacks cores as well, and how many seconds of them it needs
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -62,14 +63,15 @@ class Change(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def first_number(*, cores: int, memory: int) -> int:
-    """The number to begin with: a core for the main process, the others for parsers, within the bytes of memory that
-    are left.
+def first_number(*, cores: int, memory: Callable[[], int]) -> int:
+    """The number to begin with: a core for the main process, the others for parsers, within the bytes of `memory` that
+    are left, which is asked for more than one only.
 
     One too few is soon made good: a further process comes up in 10 ms. One too many costs a crawl of small pages a
     sixth of its pages a second (bench.stages, 2 cores).
     """
-    return max(1, min(cores - 1, FIRST_MOST, memory // PARSER_BYTES))
+    wanted = min(cores - 1, FIRST_MOST)
+    return max(1, min(wanted, memory() // PARSER_BYTES)) if wanted > 1 else 1
 
 
 class Tuner:

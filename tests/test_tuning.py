@@ -108,7 +108,7 @@ LIGHT_SITE = Site(main=0.001, parse=0.0005)
 )
 def test_first_number(cores: int, memory: int, procs: int) -> None:
     """As many as the cores beside the main process's and the memory bears, at least one, not dozens at once."""
-    assert procs == first_number(cores=cores, memory=memory)
+    assert procs == first_number(cores=cores, memory=lambda: memory)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_number_settles(site: Site, cores: int, first: int, last: int) -> None:
 def test_what_it_settles_at_is_as_good_as_any_number(cores: int, main: float, parse: float, fetch: float) -> None:
     """Whatever takes how long: at most 10 % less than the best fixed number, from the number it begins with."""
     site = Site(main=main, parse=parse, fetch=fetch, cores=cores)
-    numbers = follow(Tuner(cores=cores), site, first_number(cores=cores, memory=ROOMY), 20)
+    numbers = follow(Tuner(cores=cores), site, first_number(cores=cores, memory=lambda: ROOMY), 20)
 
     assert site.pages(numbers[-1]) >= 0.9 * max(site.pages(procs) for procs in range(1, 64)), numbers
     assert len({*numbers[30:]}) == 1, numbers

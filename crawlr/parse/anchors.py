@@ -11,13 +11,12 @@ SVG and in XHTML with prefixes a text may be missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
 
 from crawlr.parse import references, tokens
-from crawlr.parse.elements import RAW_TEXT
+from crawlr.parse.elements import RAW_TEXT, href_of
 
-__all__ = ["LIMIT", "collapsed", "href_of", "texts"]
+__all__ = ["LIMIT", "collapsed", "texts"]
 
 LIMIT = 200
 """Characters of a text that are kept."""
@@ -30,12 +29,6 @@ _BREAKS = frozenset({
     "figure", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "img", "li", "main", "nav", "ol", "option",
     "p", "pre", "section", "table", "tbody", "td", "th", "thead", "tr", "ul",
 })  # fmt: skip
-
-
-def href_of(attributes: Mapping[str, str | None]) -> str | None:
-    """The href of an `a`, as `texts` knows it; None: it has none."""
-    key = "href" if "href" in attributes else "xlink:href"
-    return attributes[key] or "" if key in attributes else None
 
 
 def texts(text: str, *, is_xml: bool) -> dict[str, str]:

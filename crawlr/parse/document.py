@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from crawlr.parse import anchors, facts, media_types, plain, xhtml
-from crawlr.parse.elements import Element, Elements
+from crawlr.parse.elements import Element, Elements, href_of
 from crawlr.parse.encoding import decode, sniff
 from crawlr.parse.links import FACTS, FoundLink, as_links, collect, wanted_names
 from crawlr.parse.urls import Resolver
@@ -174,7 +174,7 @@ def _collect_with_texts(
             count = len(links) - len(texts)  # of what `collect` has made of it
             if count:
                 if name == "a":
-                    label = of_anchors.get(anchors.href_of(attributes) or "", "")
+                    label = of_anchors.get(href_of(attributes) or "", "")
                 else:
                     label = anchors.collapsed(attributes.get("alt") or "")
                 texts.extend([label] * count)

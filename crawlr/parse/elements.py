@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["RAW_TEXT", "Element", "Elements"]
+__all__ = ["RAW_TEXT", "Element", "Elements", "href_of"]
 
 Element: TypeAlias = tuple[str, Mapping[str, str | None]]
 """Name in lower case and attributes by lower-case name, references replaced; an empty value may be None (lexbor)."""
@@ -19,6 +19,13 @@ Element: TypeAlias = tuple[str, Mapping[str, str | None]]
 RAW_TEXT = frozenset({"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"})
 """Elements whose content is text up to their own end tag (HTML §13.2.6: RCDATA, RAWTEXT, script data). `noscript` is
 none of them here: nothing in crawlr runs scripts."""
+
+
+def href_of(attributes: Mapping[str, str | None]) -> str | None:
+    """The address on an `a`, "" when it has no value; None: there is none. As in SVG 2 `href` goes before
+    `xlink:href`."""
+    key = "href" if "href" in attributes else "xlink:href"
+    return attributes[key] or "" if key in attributes else None
 
 
 class Elements(NamedTuple):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from crawlr.parse.elements import Element
+from crawlr.parse.elements import Element, href_of
 from crawlr.parse.patterns import compiled
 from crawlr.parse.urls import Resolver
 from crawlr.records import Link
@@ -113,12 +113,9 @@ def collect(
     for name, attributes in found:
         if name == "a" or name == "area":
             href = attributes.get("href")
-            if href is None:
-                if "href" in attributes:
-                    href = ""
-                elif name == "a" and "xlink:href" in attributes:
-                    href = attributes["xlink:href"] or ""
-                else:
+            if href is None:  # it has no value, or there is none
+                href = href_of(attributes) if name == "a" or "href" in attributes else None
+                if href is None:
                     continue
             url = resolve(href)
             if url is not None:

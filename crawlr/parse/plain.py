@@ -121,14 +121,14 @@ _OF_ITSELF = 60
 """So many more does each count: what it takes beside its text."""
 _LONGEST_TAG, _MOST_ATTRIBUTES = 500, 8
 # What nearly every link looks like. Of its attributes nobody but links.py asks for others than these three.
-_ATTRIBUTE = r'(?!(?:href|rel|xlink:href)=)[a-z0-9-]++="[^"]*+"'
+_ATTRIBUTE = rf"(?!(?:href|rel|xlink:href)=){tokens.WRITTEN}"
 _BEFORE = rf'a (?:class="[^"]*+" )?+(?:{_ATTRIBUTE} )*+href="'
 _AFTER = rf'"(?: {_ATTRIBUTE})*+>'
 _LINK = compiled(rf'<{_BEFORE}([^"&>\0]*+)(?:{_AFTER})?+')
 # Up to where its fragment begins, and the rest. White space there is no end of the address, as it would be without it.
 _LINK_TO_PART = rf'{_BEFORE}[^"&>#\0]*+(?<![\0-\x20])', rf'#[^"]*+{_AFTER}'
 # A start tag as programs write it, and what it says.
-_WRITTEN = compiled('<([a-z][a-z0-9]*+)(?: [a-z0-9-]++="[^"]*+")*+>')
+_WRITTEN = compiled(rf"<([a-z][a-z0-9]*+)(?: {tokens.WRITTEN})*+>")
 _WRITTEN_ATTRIBUTE = re.compile(' ([a-z0-9-]+)="([^"]*)"')
 _NOT_AS_WRITTEN = RAW_TEXT | _NEVER_PLAIN | {"image"}
 

@@ -24,6 +24,7 @@ __all__ = [
     "NAME",
     "SLASHES",
     "TAG",
+    "WRITTEN",
     "attributes",
     "drawing",
     "end_of_comment",
@@ -48,6 +49,8 @@ _ATTRIBUTES = rf"""(?:{_KEY}(?:{_EQUALS}(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|{_BAR
 _CLOSED_ATTRIBUTES = rf"""(?:{_KEY}(?:{_EQUALS}(?:"[^"]*+"|'[^']*+'|{_BARE}|(?=>|\Z))|(?![{SPACE}]*+=)))*+"""
 """The same without a value whose quote never ends."""
 _ATTRIBUTE = compiled(rf"""[{SPACE}/]*+([^{SPACE}/>][^{SPACE}/>=]*+)(?:{_EQUALS}("[^"]*+"|'[^']*+'|{_BARE}|))?+""")
+WRITTEN = '[a-z0-9-]++="[^"]*+"'
+"""One attribute as programs write it, and the grammar reads it no other way."""
 _NAME = rf"[a-zA-Z][^{SPACE}/>]*+"
 _REST = rf"({_ATTRIBUTES})([{SPACE}/]*+)>"
 # What is no tag: "<" that opens nothing, "</>", and "bogus comments", to the first ">"; a DOCTYPE ends there too.
@@ -143,7 +146,7 @@ def _passed_by(special: set[str]) -> str:
     has a first letter that no name of `special` has, so that one look tells it from them."""
     letters = "".join(sorted(set("abcdefghijklmnopqrstuvwxyz") - {name[0] for name in special}))
     names = [name for name in ("span", f"[{letters}][a-z0-9]*+", *_COMMON) if name not in special]
-    return rf'(?:{"|".join(names)})(?: class="[^"]*+")?+(?: [a-z0-9-]++="[^"]*+")*+(?: ?/)?+>'
+    return rf'(?:{"|".join(names)})(?: class="[^"]*+")?+(?: {WRITTEN})*+(?: ?/)?+>'
 
 
 def _with_text(name: str) -> str:

@@ -30,15 +30,12 @@ from crawlr.option_reading import (
     refusal,
 )
 from crawlr.option_values import KIB, MIB
-from crawlr.records import KnownUrl
+from crawlr.records import KnownUrl, repr_without
 
 __all__ = ["DEFAULT_FOLLOW", "KIB", "MIB", "PROJECT_URL", "Options"]
 
 PROJECT_URL = "https://crawlr.example/bot"
 DEFAULT_FOLLOW = ("a", "area", "iframe", "frame", "refresh")
-
-
-_MAY_BE_SECRET = frozenset({"seeds", "header", "cookie", "auth", "proxy"})
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -171,8 +168,7 @@ class Options(Struct, frozen=True, kw_only=True):
         return cls(**read)
 
     def __repr__(self) -> str:
-        shown = (f"{name}={value!r}" for name, value in structs.asdict(self).items() if name not in _MAY_BE_SECRET)
-        return f"Options({', '.join(shown)})"
+        return repr_without(self, {"seeds", "header", "cookie", "auth", "proxy"})  # each may hold a password
 
     def effective(self) -> dict[str, object]:
         """Every value but the seeds, ready for JSON, secrets masked: `options` of sitemap.json."""

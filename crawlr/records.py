@@ -7,10 +7,10 @@ where dataclasses take 50, and one is made in a tenth of the time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 __all__ = [
     "ExternalClass",
@@ -35,6 +35,7 @@ __all__ = [
     "TaskKind",
     "UnvisitedReason",
     "UnvisitedRecord",
+    "repr_without",
 ]
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
@@ -118,6 +119,12 @@ class ExternalClass(StrEnum):
     BROKEN = "broken"
     UNCHECKED = "unchecked"
     """It was not asked: robots.txt or its address forbids it."""
+
+
+def repr_without(value: Struct, hidden: Collection[str]) -> str:
+    """What a Struct shows of itself without the fields `hidden`: secrets, or whole documents."""
+    shown = (f"{name}={each!r}" for name, each in structs.asdict(value).items() if name not in hidden)
+    return f"{type(value).__name__}({', '.join(shown)})"
 
 
 class KnownUrl(Struct, frozen=True, kw_only=True):

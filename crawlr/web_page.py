@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from crawlr.records import PageRecord
+from crawlr.records import PageRecord, repr_without
 
 __all__ = ["Content", "WebPage"]
 
@@ -44,7 +44,7 @@ class WebPage(Struct, frozen=True, kw_only=True):
     """The document, decoded; cut where the body was cut."""
 
     def __repr__(self) -> str:
-        return f"WebPage(record={self.record!r})"
+        return repr_without(self, {"headers", "text", "html"})
 
     @property
     def url(self) -> str:

@@ -15,7 +15,7 @@ from requests.utils import get_environ_proxies, select_proxy
 
 from crawlr.fetch.guard import Exchange, Trouble, Wire
 from crawlr.fetch.reply import Reply
-from crawlr.records import Outcome
+from crawlr.records import Outcome, repr_without
 
 __all__ = ["Proxy", "environment_proxy", "open_tunnel", "parse_proxy"]
 
@@ -43,7 +43,7 @@ class Proxy(Struct, frozen=True, kw_only=True):
     password: str = ""
 
     def __repr__(self) -> str:
-        return f"Proxy(scheme={self.scheme!r}, host={self.host!r}, port={self.port})"
+        return repr_without(self, {"user", "password"})
 
     def __str__(self) -> str:
         return f"proxy {self.host}:{self.port}"

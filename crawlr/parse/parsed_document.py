@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from crawlr.records import Link
+from crawlr.records import Link, repr_without
 
 __all__ = ["ParsedDocument", "tree_of"]
 
@@ -40,8 +40,7 @@ class ParsedDocument(Struct, frozen=True, kw_only=True, dict=True, weakref=True)
     """Directives of robots meta elements for us: lower case, sorted. Those of headers are not known here."""
 
     def __repr__(self) -> str:
-        shown = ("url", "content_type", "encoding", "title", "canonical", "robots")
-        return f"ParsedDocument({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return repr_without(self, {"html", "links"})
 
     @cached_property  # kept in the `dict` of the instance
     def tree(self) -> Any:

@@ -95,13 +95,12 @@ class Tuner:
         word, has_backlog = limiter_word(load), waiting >= BODIES_A_PROCESS * load.procs
         # where the main process has no time to spare it may be what keeps parsers from the cores
         is_behind = backlog > BACKLOG_SECONDS * load.procs and load.main_cpu < OWN_CORE * load.elapsed
+        if not (is_behind or has_backlog or word in ("parse", "empty")):
+            return self._fewer(load)
+        self._calm = 0.0
         if is_behind or (has_backlog and word == "parse"):
-            self._calm = 0.0
             return self._more(load, waiting=waiting, backlog=backlog, is_behind=is_behind, memory=memory)
-        if has_backlog or word in ("parse", "empty"):
-            self._calm = 0.0
-            return None
-        return self._fewer(load)
+        return None
 
     def _save_memory(self, procs: int, memory: int) -> Change | None:
         if self._now - self._scarce_at < SETTLING_SECONDS:
